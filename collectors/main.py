@@ -21,6 +21,7 @@ from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrapers import start_scrapers
 from conf.exit_codes import HeldError, WrongUseError
 from conf.metrics_endpoint import metrics_endpoint
+from conf.private_folder import make_private
 from conf.progress import Progress
 from conf.settings import Collector, Settings, TailedFile
 
@@ -64,7 +65,7 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
         raise WrongUseError(message)
     collector.cluster_security.librdkafka()
     state = Path(collector.state)
-    state.mkdir(parents=True, exist_ok=True)
+    make_private(state)
     is_first_run = not (state / "lock").exists()
     try:
         lock = FileLock(state / "lock").acquire(timeout=0)

@@ -1,7 +1,7 @@
 """Write a file whole or not at all, and force files to disk."""
 
 import os
-import tempfile
+import uuid
 from pathlib import Path
 
 
@@ -9,7 +9,7 @@ def write_atomically(path: Path, text: str, *, is_synced: bool = False) -> None:
     """
     Write a file whole or not at all: a reader sees the old file or the new one, never a part.
 
-    With `is_synced` the same holds after a power cut.
+    With `is_synced` the same holds after a power cut. The umask decides who can read the file.
 
     A path that is not a regular file, like `/dev/stdout`, is written to, not replaced. A symbolic link stays.
 
@@ -22,19 +22,18 @@ def write_atomically(path: Path, text: str, *, is_synced: bool = False) -> None:
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
         return
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with temporary.open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
             if is_synced:
                 file.flush()
                 os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        temporary.replace(path)
         if is_synced:
             sync(path.parent)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -30,6 +30,7 @@ class Telemetry:
     topic_prefix: str = "telemetry."
     own_client_prefix: str = "plumbline-"
     security: KafkaSecurity = field(default_factory=KafkaSecurity)
+    own_principals: tuple[str, ...] = ()  # of Plumbline's clients; empty: see `Settings.own_principals`
     client_options: dict[str, str] = field(default_factory=dict)  # more options of librdkafka, its names
 
 
@@ -134,6 +135,8 @@ class Ingest:
     lease_timeout_s: float = 5.0
     max_ahead_s: int = 3_600  # of a line's instant after its Kafka timestamp; more is a wrong clock
     pseudonym_key_file: str = ""  # if set, silver and gold hash client ids and principals
+    follower_listeners: tuple[str, ...] = ()  # inter-broker listeners; empty: learnt (`silver.listeners`)
+    follower_principals: tuple[str, ...] = ()  # of the brokers, "User:broker"; empty: any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +218,19 @@ class Settings:
     def warehouse_root(self) -> Path:
         """The warehouse folder, resolved against the working directory."""
         return Path(self.warehouse.root).resolve()
+
+    @property
+    def own_principals(self) -> tuple[str, ...]:
+        """
+        The principals of Plumbline's own clients: the setting, else the SASL users of its logins.
+
+        Without any it is `User:ANONYMOUS`, that of a client without authentication.
+        """
+        logins = (self.telemetry.security, self.collector.cluster_security)
+        options = (self.telemetry.client_options, self.collector.cluster_client_options)
+        names = [each.sasl_username for each in logins] + [each.get("sasl.username") for each in options]
+        users = dict.fromkeys(f"User:{name}" for name in names if name)
+        return self.telemetry.own_principals or tuple(users) or ("User:ANONYMOUS",)
 
     def check_cluster(self, *paths: Path) -> None:
         """

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
+from conf.private_folder import make_private
 from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
@@ -82,6 +83,7 @@ def build_gold(
         ),
         lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
     ):
+        make_private(Path(settings.warehouse.checkpoints))
         apply_repairs([*STREAM.repairs(settings), *former_repairs(settings)], progress.say)
         refused = _run(started_session(settings, STREAM.name), settings, progress, span, follow=follow)
     if refused and span:

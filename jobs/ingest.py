@@ -28,6 +28,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.exit_codes import CommandError
 from conf.metrics_endpoint import metrics_endpoint
+from conf.private_folder import make_private
 from conf.progress import Progress
 from conf.settings import Settings, Telemetry
 from engine.delta import tables
@@ -115,6 +116,7 @@ def ingest(
         progress,
     ):
         progress.say(f"metrics: {url}")
+        make_private(Path(settings.warehouse.checkpoints))
         hand_over(settings, progress)
         apply_repairs(repairs_of(writers(settings)), progress.say)
         for query in QUERIES:

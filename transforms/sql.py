@@ -53,7 +53,7 @@ class Rows:
         nothing = f"SELECT {columns} WHERE false"
         if not self.source:
             return nothing
-        paths = ", ".join("'" + glob.escape(path).replace("'", "''") + "'" for path in self.source)
+        paths = ", ".join(text(glob.escape(path)) for path in self.source)
         days = ", ".join(f"'{name}': {types[name]}" for name in in_paths)
         hive = f"hive_partitioning = true, hive_types = {{{days}}}" if days else "hive_partitioning = false"
         return f"FROM read_parquet([{paths}], union_by_name = true, {hive}) UNION ALL BY NAME {nothing}"
@@ -157,6 +157,16 @@ def is_in_spans(at: str, spans: Sequence[Span]) -> str:
         return f'epoch_us("{at}") // 1000000 IN ({", ".join(map(str, seconds))})'
     limits = (f'("{at}" >= to_timestamp({start}) AND "{at}" < to_timestamp({end}))' for start, end in spans)
     return " OR ".join(limits) or "false"
+
+
+def text(value: str) -> str:
+    """
+    Return a text as a literal.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
 
 
 def ratio(part: str, whole: str) -> str:

@@ -6,6 +6,7 @@ from answers.formats import NONE
 from answers.gold.reader import QueryRows
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing, identifier, milliseconds
+from transforms.gold.entries import IS_FOLLOWER, LOGGED_DATE, foreign
 
 LONGEST = timedelta(hours=1)
 """The maximum span, because silver has a row per request. A longer span is cut to its end."""
@@ -26,8 +27,9 @@ SLOWEST = f"""
         SELECT cluster, position, logged_at, correlation_id, client_id, total_ms, remote_ms,
                total_ms - remote_ms AS leader_local_ms, request_queue_ms, local_ms, response_queue_ms, send_ms
         FROM silver.requests
-        WHERE cluster = $cluster AND logged_at >= $begin AND logged_at < $end AND kind = 'follower'
+        WHERE cluster = $cluster AND logged_at >= $begin AND logged_at < $end AND {IS_FOLLOWER}
           AND broker_id = $leader AND follower_id = $follower
+          AND (listener IS NULL OR (cluster, listener, {LOGGED_DATE}) NOT IN ({foreign("silver.listeners")}))
     ),
     lines AS (
         SELECT client_id, correlation_id, direction, logged_at, logged_mono_ns FROM silver.client_events

@@ -9,6 +9,7 @@ from answers.listing import Column, Listing, count, identifier, milliseconds, te
 from schemas.fields import Table
 from schemas.rows import Row
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
@@ -30,6 +31,7 @@ _CONDITIONS = {
     CLIENT_EVENTS: f"{_NEAR} AND destination_id = $leader",
     ISR_CHANGES: f"{_NEAR} AND leader_id = $leader",
     TOPICS: "cluster = $cluster",
+    LISTENERS: "cluster = $cluster",
 }
 _SLOWEST = f"""
     SELECT held.*, fetches.started_us, fetches.correlation_id, make_timestamptz(held.logged_us) AS logged_at

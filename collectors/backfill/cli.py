@@ -14,6 +14,7 @@ from collectors.backfill.prometheus import PrometheusClient
 from collectors.publish import Publisher
 from conf.exit_codes import CommandError, ExitCode, exit_code_of
 from conf.instants import SINCE_HELP, time_range
+from conf.private_folder import make_private
 from conf.progress import Progress
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
@@ -119,9 +120,9 @@ def _override(
 def _run(settings: Settings, reader: SampleReader, pages: Pages, progress: Progress, *, again: bool) -> None:
     client, selection = reader.client, reader.selection
     since_ms, until_ms = selection.since_ms, selection.until_ms
-    published = PublishedRange(
-        Path(settings.collector.state) / "backfill", _identity(settings, client, selection)
-    )
+    state = Path(settings.collector.state)
+    make_private(state)
+    published = PublishedRange(state / "backfill", _identity(settings, client, selection))
     with published.lock(), progress:
         first_ms, last_ms = (since_ms, since_ms) if again else published.around(since_ms)
         if last_ms > since_ms:

@@ -21,6 +21,7 @@ from collectors.sampling.restore import REQUEST_LOGGER, restore, restore_unrecor
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from conf.exit_codes import ExitCode, HeldError, WrongUseError
 from conf.instants import seconds_of
+from conf.private_folder import make_private
 from conf.progress import Progress
 from conf.settings import Settings
 from conf.signals import SIGNALS, stop_on_signals
@@ -105,7 +106,7 @@ def sample(  # noqa: PLR0913 (the options of a command)
         if state == STATE and (FORMER_STATE / record.NAME).exists():
             state = FORMER_STATE
         state = state.resolve()
-        state.mkdir(parents=True, exist_ok=True)
+        make_private(state)
         with _locked(state):
             if is_restore:
                 left = _restore(plan, state, target, progress.say)

@@ -13,6 +13,7 @@ from filelock import FileLock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
+from conf.private_folder import make_private
 from conf.settings import Maintain
 from engine.delta import appends, commits, log_entries
 from engine.delta.data_files import add_action
@@ -80,7 +81,7 @@ def make(warehouse: Path, table: Table) -> None:
     """
     if exists(warehouse, table):
         return
-    warehouse.mkdir(parents=True, exist_ok=True)
+    make_private(warehouse)
     # Jobs start at the same time and create the same tables: the second one waits here and finds the table.
     with FileLock(warehouse / "_tables.lock"):
         if not exists(warehouse, table):

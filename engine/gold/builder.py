@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from conf.progress import Progress
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
+from engine.gold.addresses import forget_addresses
 from engine.gold.coverage import Settling
 from engine.gold.culprit import culprits_of
 from engine.gold.derived import DerivedRows
@@ -17,6 +18,7 @@ from engine.gold.held_back import let_through
 from engine.gold.inputs import WarehouseTables, WindowInputs
 from engine.process.fail_points import reached
 from schemas.fields import Table
+from schemas.gold.leader_redirect import LEADER_REDIRECT
 from transforms.gold.build import Arrived, Build
 from transforms.gold.builds import BUILDS
 from transforms.spans import Span, in_steps, spans_of, window_of, windows_of
@@ -44,6 +46,8 @@ class Builder:
             tables.make(warehouse, table)
         for table in gold_of(builds):
             tables.ensure(spark, warehouse, table)
+        if LEADER_REDIRECT in gold_of(builds):
+            forget_addresses(warehouse)
         self._derived = DerivedRows()
         known = WarehouseTables(warehouse, self._derived)
         self._memories = {build.name: build.memory(known) for build in builds if build.memory}

@@ -33,6 +33,7 @@ from engine.process.fail_points import reached
 from schemas.fields import Table
 from schemas.silver.not_kept import Loss
 from schemas.silver.topics import TOPICS
+from transforms.parse.requests.identities import Identities
 from transforms.parse.scrapes.page import Limits
 
 Counts = list[dict[str, Any]]
@@ -71,7 +72,12 @@ def parser_options(settings: Settings) -> ParserOptions:
     ingest = settings.ingest
     key_file = ingest.pseudonym_key_file
     return ParserOptions(
-        own_client_prefix=settings.telemetry.own_client_prefix,
+        identities=Identities(
+            follower_listeners=ingest.follower_listeners,
+            follower_principals=ingest.follower_principals,
+            own_principals=settings.own_principals,
+            own_client_prefix=settings.telemetry.own_client_prefix,
+        ),
         limits=Limits(
             scrape_bytes=ingest.max_scrape_bytes,
             scrape_samples=ingest.max_scrape_samples,

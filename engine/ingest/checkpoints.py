@@ -220,6 +220,7 @@ def _client(
 
 
 def reason_of(client: AdminClient | Consumer, refusals: Refusals, error: KafkaException) -> str:
+    """Return why a request failed: what a broker refused, else the error itself."""
     client.poll(0)  # calls `refusals`
     if refusals.first:
         return f"{refusals.first}; correct [telemetry.security]"

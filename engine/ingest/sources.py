@@ -12,6 +12,7 @@ from schemas.fields import Table
 from schemas.silver.brokers import BROKERS
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import PERF_TEST as PERF_TEST_TABLES
@@ -55,7 +56,7 @@ SOURCES = (
         kind=Kind.REQUEST_LOG,
         bronze=REQUEST_LOG,
         of_lines=(REQUESTS,),
-        of_details=(TOPICS, BROKERS, *MOVES),
+        of_details=(TOPICS, BROKERS, LISTENERS, *MOVES),
     ),
     Source(kind=Kind.CLIENT_LOG, bronze=CLIENT_LOG, of_lines=(CLIENT_EVENTS,)),
     Source(kind=Kind.STATE_CHANGE, bronze=STATE_CHANGE, of_lines=(LEADERSHIP_CHANGES,), is_optional=True),

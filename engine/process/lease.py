@@ -10,6 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from conf.exit_codes import HeldError
+from conf.private_folder import make_private
 
 MAINTENANCE = "maintenance"
 """The lease to rewrite tables that other processes append to; `maintain` and `replay` hold it."""
@@ -24,7 +25,7 @@ def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
         HeldError: another process holds it for longer than `timeout_s`; the message names its pid.
 
     """
-    warehouse.mkdir(parents=True, exist_ok=True)
+    make_private(warehouse)
     # Each attempt to lock empties the lock file, so another file names the holder.
     holder = warehouse / f"_{layer}.holder.json"
     try:

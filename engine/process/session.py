@@ -137,11 +137,20 @@ def spark_session(settings: Settings, app_name: str) -> SparkSession:
     if not submitted:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf()
-    wanted = NEEDED if submitted else NEEDED | LOCAL | _sized(settings) | _jvm(app_name)
+    # Hadoop would give its files the permissions of its own umask, 022.
+    wanted = NEEDED | {"spark.hadoop.fs.permissions.umask-mode": _umask()}
+    if not submitted:
+        wanted |= LOCAL | _sized(settings) | _jvm(app_name)
     for key, value in wanted.items():
         conf.setIfMissing(key, value)
     conf.setIfMissing("spark.app.name", app_name)
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _umask() -> str:
+    """Return the umask of the process, octal; `os.umask` cannot read it without a change."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(line.split()[1] for line in lines if line.startswith("Umask:"))
 
 
 def _jvm(app_name: str) -> dict[str, str]:

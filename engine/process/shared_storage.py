@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from conf.private_folder import make_private
+
 ROWS_PER_TASK = 100
 TASKS_PER_CORE = 2
 
@@ -28,7 +30,7 @@ def check_shared(spark: SparkSession, folder: Path) -> None:
     """
     if (spark.sparkContext.master or "").startswith("local"):
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     probe = folder / f"_shared-{uuid.uuid4().hex[:8]}"
     tasks = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
     expected = tasks * ROWS_PER_TASK

@@ -18,7 +18,11 @@ SETTLED = [
 ]
 
 RUN = [
-    column("client_id", StringType(), "client.id, which users choose"),
+    column(
+        "client_id",
+        StringType(),
+        "client.id, which users choose; `others`: but for the 1,000 busiest",
+    ),
     column("software_version", StringType(), "client software version; NULL if unknown"),
     column("run", StringType(), "performance test of the client; NULL if there is none"),
     column("arm", StringType(), "variant that the run tests; NULL if there is none"),

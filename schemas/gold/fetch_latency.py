@@ -18,7 +18,11 @@ FETCH_LATENCY = Table(
             column("leader_id", IntegerType(), "broker that served the fetches"),
             column("kind", StringType(), "follower, consumer, share (a SHARE_FETCH) or raft"),
             column("follower_id", IntegerType(), "fetching replica; NULL for consumers and share consumers"),
-            column("client_id", StringType(), "client.id of the fetcher"),
+            column(
+                "client_id",
+                StringType(),
+                "client.id of the fetcher; `others`: all but the 1,000 busiest clients",
+            ),
             column("n", LongType(), "fetches"),
             column(
                 "n_delayed",

@@ -21,7 +21,7 @@ LEADER_REDIRECT = Table(
     name="leader_redirect",
     about="A5: how long a client has no leader when a leader moves (KIP-951) or dies. One row per event. "
     "Window: by logged_at of the old leader's first error, or of a dead leader's last response.",
-    key=("cluster", "kind", "errored_at", "topic", "partition", "connection"),
+    key=("cluster", "kind", "errored_at", "api", "client_id", "topic", "partition", "old_leader_id"),
     schema=StructType(
         [
             *WINDOW,
@@ -34,7 +34,7 @@ LEADER_REDIRECT = Table(
                 "redirect: the old leader returned an error; disconnect: it was dead",
             ),
             *RUN,
-            column("connection", StringType(), "connection to the old leader, as the broker logs it"),
+            column("connection", StringType(), "always NULL, and gone in the next version: it had addresses"),
             column("old_leader_id", IntegerType(), "broker that returned the first error, or that died"),
             column("new_leader_id", IntegerType(), "broker of the first success; NULL if there was none"),
             column("leader_epoch", IntegerType(), "epoch of the new leader in the hint; NULL without a hint"),

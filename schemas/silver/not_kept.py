@@ -28,8 +28,8 @@ QUARANTINE = Table(
                 "chunk", StringType(), "number of this part of an oversized value; NULL for a whole value"
             ),
             column("reason", StringType(), "reason code, as listed in docs/quarantine.md"),
-            column("detail", StringType(), "details of the error, for display"),
-            column("value", BinaryType(), "bytes as received"),
+            column("detail", StringType(), "details of the error, for display; NULL with pseudonyms"),
+            column("value", BinaryType(), "bytes as received; NULL with pseudonyms: bronze has them"),
             column("content_encoding", StringType(), "gzip, or NULL when the value is plain"),
             column("quarantined_date", DateType(), "UTC date of the bronze row"),
         ]

@@ -64,7 +64,11 @@ REQUESTS = Table(
             column("api_version", IntegerType(), "request API version"),
             column("client_id", StringType(), "client.id, which users choose; NULL if the client sent none"),
             column("correlation_id", IntegerType(), "correlation id"),
-            column("connection", StringType(), "connection id (ServerConnectionId) as written"),
+            column(
+                "connection",
+                StringType(),
+                "connection id (ServerConnectionId) as written, with addresses; a hash with pseudonyms",
+            ),
             column("session_id", IntegerType(), "fetch session id of the request; 0 = new or none"),
             column("session_epoch", IntegerType(), "fetch session epoch; -1 = no session, 0 = new session"),
             column("response_session_id", IntegerType(), "fetch session id of the response"),
@@ -72,7 +76,8 @@ REQUESTS = Table(
             column(
                 "kind",
                 StringType(),
-                "follower, consumer or raft for a FETCH; share for a SHARE_FETCH; other for all other APIs",
+                "follower, consumer or raft for a FETCH; share for a SHARE_FETCH; other for all other APIs, "
+                "and for a FETCH with a replica id that was refused or came over a listener of clients",
             ),
             column(
                 "follower_id", IntegerType(), "replica id of the follower or raft voter; NULL for clients"
@@ -121,7 +126,11 @@ REQUESTS = Table(
                 LongType(),
                 "size of a METADATA response on the wire, calculated from its contents; NULL for other APIs",
             ),
-            column("is_own_traffic", BooleanType(), "sent by Plumbline's own clients"),
+            column(
+                "is_own_traffic",
+                BooleanType(),
+                "sent by Plumbline's own clients: by client id and principal",
+            ),
             column(
                 "quality_flags",
                 ArrayType(StringType()),

@@ -204,7 +204,6 @@ def redirect(nth, version, ms, kind="redirect", topic="orders"):
         "kind": kind,
         "client_id": "orders-app",
         "software_version": version,
-        "connection": f"c-{nth}",
         "old_leader_id": 1,
         "new_leader_id": 2,
         "hinted": None if kind == "disconnect" else version == "4.3.1",

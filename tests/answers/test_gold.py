@@ -20,6 +20,7 @@ from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from tests.answers import made_gold
 from tests.answers.made_gold import SLOW, SLOW_FROM, at
@@ -230,6 +231,20 @@ def test_without_the_log_of_the_follower_fetches_are_listed_by_leader_local(tmp_
         (1, 2.0, None),
         (0, 1.0, None),
     ]
+
+
+@pytest.mark.parametrize(("listener", "shown"), [("PEER", 3), ("CLIENT", 0), (None, 3)])
+def test_fetches_over_a_listener_of_clients_are_not_listed(tmp_path, listener, shown):
+    served = [made_gold.fetch_of(nth)[0] for nth in range(3)]
+    day = served[0]["logged_at"].date()
+    roles = (("PEER", "follower"), ("CLIENT", "follower"), ("CLIENT", "client"))
+    listed = [{"cluster": "east", "listener": name, "role": of, "logged_date": day} for name, of in roles]
+    made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 1, 2)])
+    made_gold.write(tmp_path, REQUESTS, [row | {"listener": listener} for row in served])
+    made_gold.write(tmp_path, LISTENERS, listed)
+    of = GoldSelection(gold=GoldReader.of_warehouse(tmp_path), cluster="east", since=at(0), until=at(60))
+
+    assert len(slowest(of, SLOW)) == shown
 
 
 def test_a_fetch_at_the_edge_of_the_span_has_the_lines_of_its_follower(tmp_path):

@@ -128,13 +128,14 @@ def test_a_password_that_is_not_there_is_wrong_use_before_anything_is_sent(setti
         run(told, threading.Event(), once=True)
 
 
-def test_the_lock_is_free_after_an_error(settings, tmp_path, monkeypatch):
+def test_the_lock_is_free_after_an_error_and_the_folder_is_private(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("collectors.publish.CONNECT_TIMEOUT_S", 0.1)
     with pytest.raises(CollectorError):
         run(settings, threading.Event(), once=True)
 
     with FileLock(tmp_path / "state" / "lock", timeout=0):
         pass
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_producer_option_that_is_none_is_named(settings):

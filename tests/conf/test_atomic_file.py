@@ -41,3 +41,15 @@ def test_a_failure_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):
 
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["positions.json"]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+def test_the_umask_decides_who_can_read_a_file(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        write_atomically(tmp_path / "new" / "report.html", "page")
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "new" / "report.html").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o777 & ~umask

@@ -75,3 +75,18 @@ def test_the_default_committer_of_version_1_is_still_accepted(tmp_path):
     (tmp_path / "a.toml").write_text("[warehouse]\nroot = 'a'\ncommitter = 'delta-rs'")
 
     assert Settings.load(tmp_path / "a.toml").warehouse.root == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "principals"),
+    [
+        ("", ("User:ANONYMOUS",)),
+        ('[telemetry.client_options]\n"sasl.username" = "ann"', ("User:ann",)),
+        ('[telemetry]\nown_principals = ["User:CN=p"]', ("User:CN=p",)),
+    ],
+)
+def test_own_principals_are_set_or_those_of_the_client_options(tmp_path, text, principals):
+    conf = tmp_path / "my.toml"
+    conf.write_text(text)
+
+    assert Settings.load(conf).own_principals == principals

@@ -1,7 +1,13 @@
-"""The partitions of request lines, one row each, with the name of the topic, as SQL."""
+"""Which request lines count, and their partitions, one row each, with the name of the topic, as SQL."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
+from schemas.fields import Table
+from schemas.silver.listeners import CLIENT, FOLLOWER, LISTENERS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Touch
+from transforms.sql import Rows, connect, text
 from transforms.windows import HOUR_S, Reach
 
 TOPICS_COLUMNS = ("cluster", "topic_id", "topic_name", "seen_at")
@@ -10,9 +16,72 @@ IS_OTHERS = "logged_at IS NOT NULL AND is_own_traffic IS DISTINCT FROM true"
 """The condition of lines with an instant that are not Plumbline's own traffic."""
 
 NO_ERROR = 0
+NEW_LEADER_ELECTED = 108
+"""The controller's error for an accepted ISR change that moves a partition away from its leader."""
+
+IS_FOLLOWER = f"kind = 'follower' AND {IS_OTHERS} AND coalesce(error_code, {NO_ERROR}) = {NO_ERROR}"
+"""The condition of a follower's fetch that was served; the text form of a line has no error code."""
+
+IS_ACCEPTED = f"coalesce(error_code, {NO_ERROR}) IN ({NO_ERROR}, {NEW_LEADER_ELECTED})"
+"""The condition of an accepted ISR change."""
+
+LOGGED_DATE = "DATE '1970-01-01' + (epoch_us(logged_at) // 86400000000)::INT"
+"""The UTC date of a request; a reader of data files alone does not have the column."""
+
+LISTENERS_COLUMNS = ("cluster", "listener", "role", "logged_date")
+
 
 UNNAMED_S = 300
 """`metadata.max.age.ms`: a client asks for the names of its topics at least this often."""
+
+
+class Silver(Protocol):
+    """Rows of silver (`build.Inputs`)."""
+
+    def rows(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        reach: Reach | None = None,
+        *,
+        where: str = "true",
+    ) -> Rows:
+        """Return columns of the rows that meet a condition."""
+
+
+def foreign(listeners: str) -> str:
+    """Return the query of the listeners of clients with replica ids, where another serves followers alone."""
+    return f"""
+        SELECT cluster, listener, logged_date FROM (
+            SELECT
+                cluster, listener, logged_date, bool_or(role = '{CLIENT}') AS has_clients,
+                bool_or(role = '{FOLLOWER}') AS has_followers
+            FROM {listeners} WHERE listener IS NOT NULL GROUP BY ALL
+        )
+        QUALIFY has_clients AND has_followers
+            AND bool_or(has_followers AND NOT has_clients) OVER (PARTITION BY cluster, logged_date)
+    """
+
+
+def is_follower(silver: Silver) -> str:
+    """
+    Return the condition of the follower fetches that count: served, and over a listener of the brokers.
+
+    A client can send a replica id too. On a listener that also serves clients it is not believed, if the
+    brokers have a listener of their own (`silver.listeners`). With one listener for all it always is.
+    """
+    return f"{IS_FOLLOWER} AND {is_over_brokers(silver)}"
+
+
+def is_over_brokers(silver: Silver) -> str:
+    """Return the condition that a replica id over the listener of a request is believed."""
+    with connect({"listeners": silver.rows(LISTENERS, LISTENERS_COLUMNS)}) as db:
+        found = sorted(db.sql(foreign("listeners")).fetchall())
+    if not found:
+        return "true"
+    rows = ", ".join(f"({text(cluster)}, {text(name)}, DATE '{day}')" for cluster, name, day in found)
+    return f"coalesce((cluster, listener, {LOGGED_DATE}) NOT IN ({rows}), true)"
+
 
 _NAMES = "SELECT cluster, topic_id, arg_max(topic_name, seen_at) AS known_name FROM topics GROUP BY ALL"
 

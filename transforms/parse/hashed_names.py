@@ -1,9 +1,10 @@
-"""Pseudonyms: user-defined names hashed with a key, so that they are unreadable and can still be joined."""
+"""Pseudonyms: names and addresses hashed with a key, so that they are unreadable and can still be joined."""
 
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any, TypeVar
 
 DIGITS = 16
@@ -12,14 +13,33 @@ OF_BROKERS = re.compile(r"broker-[0-9]+-fetcher-[0-9]+")
 
 ParsedRow = TypeVar("ParsedRow", bound=tuple[object, ...])
 
+NAMING = re.compile(
+    r"((?:--[\w-]+=)?\s*(client\.id|(?:sasl|ssl)\.[\w.]+|bootstrap\.servers)\s*=\s*|--bootstrap-servers?=)"
+)
+"""The start of a `name=value` argument that names a client, a user or a host."""
 
-NAMING = re.compile(r"((?:--[\w-]+=)?\s*(client\.id|sasl\.[\w.]+)\s*=\s*)")
-"""The start of a `name=value` argument that names a client or a user."""
+HOSTS_FOLLOW = ("--bootstrap-server", "--bootstrap-servers", "--broker-list")
+
+OF_CLIENTS = frozenset(
+    {
+        *("clientid", "user", "principal", "ip", "host", "hostname", "address"),
+        *("clienthost", "clientaddress", "remotehost", "remoteaddress", "brokerhost", "memberhost"),
+    }
+)
+"""The names of metric labels that hold a client, a user or an address, without `-` and `_`, in lower case."""
+
+OF_KAFKA = re.compile(
+    r"kafka\.request\.logger|state\.change\.logger|(?:kafka|org\.apache)(?:\.\w+)*\.[A-Z][\w$]*"
+)
+"""
+The loggers of Kafka. If the layout has none, a word in brackets at the end of a line is taken for one, for
+example an address.
+"""
 
 
 def hash_names(rows: Sequence[ParsedRow], key: str) -> Sequence[ParsedRow]:
     """
-    Return the rows of one table with hashed client ids and principals, in each column of `HIDDEN`.
+    Return the rows of one table with hashed client ids, principals and addresses, in each column of `HIDDEN`.
 
     Equal names have equal hashes. A principal keeps its type. None and the client ids of follower fetchers
     stay as they are. An empty key changes nothing.
@@ -55,8 +75,43 @@ def hash_client_id(client_id: str, key: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def hash_principal(principal: str, key: str) -> str:
-    """Return the principal's type and the hash of the whole principal."""
-    return f"{principal.partition(':')[0]}:{_hash(principal, key)}"
+    """Return the principal's type, `User` if it has none, and the hash of the whole principal."""
+    kind, colon, _ = principal.partition(":")
+    return f"{kind if colon else 'User'}:{_hash(principal, key)}"
+
+
+@lru_cache(maxsize=65_536)
+def hash_connection(connection: str, key: str) -> str:
+    """Return the hash of a connection id, which has the addresses and ports of client and broker."""
+    return f"connection-{_hash(connection, key)}"
+
+
+@lru_cache(maxsize=4_096)
+def hash_logger(logger: str | None, key: str) -> str | None:
+    """
+    Return the logger of a line; the hash of one that is not Kafka's.
+
+    >>> [hash_logger(name, "a secret key") for name in ("kafka.server.KafkaApis", "10.1.2.3:9092", None)]
+    ['kafka.server.KafkaApis', 'logger-f21c71723aaf43ee', None]
+    """
+    if logger is None or OF_KAFKA.fullmatch(logger):
+        return logger
+    return f"logger-{_hash(logger, key)}"
+
+
+def hash_labels(labels: list[tuple[str, str]], key: str) -> list[tuple[str, str]]:
+    """
+    Return the labels of a metric with hashed client ids, users and addresses (`OF_CLIENTS`).
+
+    >>> hash_labels([("client-id", "payroll"), ("topic", "orders")], "a secret key")
+    [('client-id', 'client-2f4fe6b39db6a22c'), ('topic', 'orders')]
+    """
+    return [(name, hash_client_id(value, key) if _is_of_clients(name) else value) for name, value in labels]
+
+
+@lru_cache(maxsize=4_096)
+def _is_of_clients(label: str) -> bool:
+    return label.lower().replace("-", "").replace("_", "") in OF_CLIENTS
 
 
 def hash_tags(tags: dict[str, str], key: str) -> dict[str, str]:
@@ -73,14 +128,17 @@ def hash_tags(tags: dict[str, str], key: str) -> dict[str, str]:
 
 def hash_configuration(entries: list[str | None], key: str) -> list[str | None]:
     """
-    Return the arguments of a client with a hashed client id, and with `sasl.*` options cut after their name.
+    Return the arguments of a client with a hashed client id; users, hosts and files are cut.
 
     `collectors.perf_test` masks secrets; a user name in a `sasl.*` option is no secret there.
 
     >>> hash_configuration(["--producer-props=client.id=payroll", "sasl.username=ann", "acks=all"], "a key")
     ['--producer-props=client.id=client-72c8d15c3ad894c0', 'sasl.username=', 'acks=all']
+    >>> hash_configuration(["--bootstrap-server", "b1:9092", "bootstrap.servers=b1:9092"], "a key")
+    ['--bootstrap-server', '', 'bootstrap.servers=']
     """
-    return [None if entry is None else _hash_entry(entry, key) for entry in entries]
+    before = pairwise([None, *entries])
+    return ["" if option in HOSTS_FOLLOW else entry and _hash_entry(entry, key) for option, entry in before]
 
 
 def _hash_entry(entry: str, key: str) -> str:
@@ -93,6 +151,8 @@ def _hash_entry(entry: str, key: str) -> str:
 HIDDEN: dict[str, Callable[[Any, str], Any]] = {
     "client_id": hash_client_id,
     "principal": hash_principal,
+    "connection": hash_connection,
+    "labels": hash_labels,
     "tags": hash_tags,
     "configuration": hash_configuration,
 }

@@ -1,4 +1,4 @@
-"""Keys that the tables of topics, brokers and series already contain, so that each row is written once."""
+"""Keys that the tables of `WRITTEN_ONCE` already contain, so that each row is written once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,19 +8,21 @@ import pyarrow as pa
 
 from schemas.delta_log import open_log
 from schemas.silver.brokers import BROKERS
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.metrics import METRIC_SERIES
 from schemas.silver.topics import TOPICS
 
 WRITTEN_ONCE = {
     TOPICS.name: ("cluster", "topic_id", "topic_name"),
     BROKERS.name: ("cluster", "broker_id", "rack", "logged_date"),
+    LISTENERS.name: ("cluster", "listener", "role", "logged_date"),
     METRIC_SERIES.name: ("series_id",),
 }
 """Key columns of the tables that the driver writes, because it knows which keys exist."""
 
 PLACES = {
     table.name: tuple(table.schema.names.index(name) for name in WRITTEN_ONCE[table.name])
-    for table in (TOPICS, BROKERS, METRIC_SERIES)
+    for table in (TOPICS, BROKERS, LISTENERS, METRIC_SERIES)
 }
 
 

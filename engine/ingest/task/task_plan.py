@@ -111,7 +111,10 @@ def _write(
         if plan.writes_bronze:
             files.write(BRONZE_TABLES[plan.bronze[kind]], rows_of_bronze)
         _count_offsets(rows_of_bronze, tally)
-        for name, rows in _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US).items():
+        parsed = _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US)
+        if plan.options.pseudonym_key_file and QUARANTINE.name in parsed:
+            parsed[QUARANTINE.name] = _without_text(parsed[QUARANTINE.name])
+        for name, rows in parsed.items():
             if name in WRITTEN_ONCE:
                 tally.new_rows.setdefault(name, []).extend(map(tuple, KnownRows().unknown(name, rows)))
             elif rows:
@@ -183,6 +186,12 @@ def _quarantine_row(record: Record, reason: str, detail: str | None, today: int)
         *(record.topic, record.partition, record.offset, PARSER_VERSION),
         *(record.kind, record.chunk, reason, detail, record.value, record.content_encoding, day),
     )
+
+
+def _without_text(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return rows of `silver.quarantine` without text of the lines; bronze has it at the same offset."""
+    hidden = [QUARANTINE.schema.names.index(name) for name in ("detail", "value")]
+    return [tuple(None if at in hidden else cell for at, cell in enumerate(row)) for row in rows]
 
 
 def _count_offsets(bronze: pa.RecordBatch, tally: Tally) -> None:

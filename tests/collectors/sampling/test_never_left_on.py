@@ -224,6 +224,11 @@ def test_after_a_reboot_the_unit_restores_what_the_record_has(cluster, command):
     assert cluster.own[1] == {REQUEST: "WARN"}
 
 
+def test_a_new_state_folder_is_private(tmp_path):
+    assert CliRunner().invoke(app, ["sample", "--restore", "--state", str(tmp_path / "new")]).exit_code == 0
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
 def test_the_default_folder_does_not_depend_on_the_working_directory():
     assert cli.STATE.is_absolute()
     assert PROJECT not in cli.STATE.parents

@@ -63,7 +63,6 @@ GOOD = {
         "api": "PRODUCE",
         "kind": "redirect",
         "client_id": "c",
-        "connection": "a:1-b:2-0",
         "old_leader_id": 1,
         "new_leader_id": 2,
         "error_code": 6,

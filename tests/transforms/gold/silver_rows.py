@@ -9,6 +9,7 @@ from pyspark.sql import Row
 
 from engine.gold.inputs import WholeInputs, gold_of_all
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from transforms.frames import arrow_of
 from transforms.gold.fetch_latency.build import BUILD
@@ -128,8 +129,9 @@ def arrow(table, rows):
 
 
 def whole(silver):
-    """Return inputs with these rows by table."""
-    return WholeInputs({table: ds.dataset(arrow(table, rows)) for table, rows in silver.items()})
+    """Return inputs with these rows by table; listeners have no role unless they are among them."""
+    rows_of = {LISTENERS: [], **silver}
+    return WholeInputs({table: ds.dataset(arrow(table, rows)) for table, rows in rows_of.items()})
 
 
 def built(build, silver):

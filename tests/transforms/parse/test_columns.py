@@ -15,6 +15,7 @@ from transforms.parse.perf.run import RunRow
 from transforms.parse.requests.admin import IsrChange, Reassignment
 from transforms.parse.requests.parser import TopicRow
 from transforms.parse.requests.partitions import RequestPartition
+from transforms.parse.requests.roles import ListenerRow
 from transforms.parse.requests.row import Request
 from transforms.parse.scrapes.rows import MetricScrape, MetricSeries
 from transforms.parse.throttles import ThrottleChange
@@ -27,6 +28,7 @@ ROWS = {
     "cluster_polls": ClusterPoll,
     "isr_changes": IsrChange,
     "leadership_changes": LeadershipChange,
+    "listeners": ListenerRow,
     "metric_scrapes": MetricScrape,
     "metric_series": MetricSeries,
     "perf_summaries": PerfSummary,

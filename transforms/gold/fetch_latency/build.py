@@ -10,9 +10,11 @@ from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.broker_rtt.table import LOOKBACK_S, broker_rtt, with_estimates
 from transforms.gold.build import Build, Inputs, Touch
+from transforms.gold.clients import limit_clients
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.table import fetch_latency, with_quantiles
 from transforms.sql import Source, connect, is_in, rows_of, with_columns
@@ -41,6 +43,7 @@ def fetch_tables(
     wanted = is_in(windows)
     with connect(rows) as db:
         db.execute(f"CREATE TEMP TABLE fetches AS {pairing.fetches(skew_s)}")
+        limit_clients(db, "fetches", "TABLE", at_us="logged_us", condition="kind <> 'follower'")
         latency = db.sql(fetch_latency(wanted)).to_arrow_table()
         round_trips = db.sql(broker_rtt(wanted)).to_arrow_table()
     of_window = {(of.cluster, int(of.window_start.timestamp())): of for of in covered}
@@ -76,6 +79,7 @@ BUILD = Build(
     followed_by=(BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT),
     rows=_rows,
     reads={REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: pairing.CLIENT_EVENTS_REACH},
+    whole=(LISTENERS,),
     touched_by=(
         Touch(table=REQUESTS, reach=REQUESTS_REACH),
         Touch(table=CLIENT_EVENTS, reach=pairing.CLIENT_EVENTS_REACH),

@@ -3,6 +3,7 @@
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Inputs
+from transforms.gold.entries import IS_OTHERS, is_follower
 from transforms.sql import Rows
 from transforms.windows import WINDOW_S, Reach
 
@@ -43,14 +44,13 @@ MATCH = "cluster, leader_id, follower_id, client_id, correlation_id, session_id"
 FETCHER = "cluster, node_id, follower_id, fetcher_id, destination_id, client_id, correlation_id"
 """The key of one request of a fetcher. After a restart the fetcher counts from 0 again."""
 
-SERVED = """
+SERVED = f"""
     SELECT
         cluster, broker_id AS leader_id, follower_id, client_id, correlation_id,
         coalesce(response_session_id, 0) AS session_id, position, kind, connection,
         epoch_us(logged_at) AS logged_us, logged_mono_ns, clock_resolution_ms, total_ms, remote_ms, send_ms
     FROM requests
-    WHERE kind IN ('follower', 'consumer', 'raft', 'share') AND logged_at IS NOT NULL
-        AND is_own_traffic IS DISTINCT FROM true
+    WHERE kind IN ('follower', 'consumer', 'raft', 'share') AND {IS_OTHERS}
         -- A KRaft node without a known leader fetches from itself, which is no traffic between two nodes.
         AND follower_id IS DISTINCT FROM broker_id
 """
@@ -122,8 +122,9 @@ def fetches(skew_s: int = NEAR_S) -> str:
 
 def rows_of(inputs: Inputs, requests_reach: Reach | None = None) -> dict[str, Rows]:
     """Return the rows that `fetches` reads, by name."""
+    counts = f"kind IS DISTINCT FROM 'follower' OR ({is_follower(inputs)})"
     return {
-        "requests": inputs.rows(REQUESTS, REQUESTS_COLUMNS, requests_reach),
+        "requests": inputs.rows(REQUESTS, REQUESTS_COLUMNS, requests_reach, where=counts),
         "client_events": inputs.rows(CLIENT_EVENTS, CLIENT_EVENTS_COLUMNS),
     }
 

@@ -10,11 +10,13 @@ from schemas.fields import Table
 from schemas.gold.leader_redirect import DISCONNECT, LEADER_REDIRECT, REDIRECT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
-from transforms.gold.entries import TOPICS_COLUMNS, names_touch
+from transforms.gold.clients import limit_clients
+from transforms.gold.entries import TOPICS_COLUMNS, is_over_brokers, names_touch
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.clocks import FETCHES_COLUMNS
 from transforms.gold.leader_redirect.cause import (
@@ -28,7 +30,6 @@ from transforms.gold.leader_redirect.cause import (
 from transforms.gold.leader_redirect.client_tries import (
     IS_CLIENT,
     IS_CLIENT_REFUSED,
-    REFUSED_COLUMNS,
     REQUESTS_COLUMNS,
     refused,
     tries,
@@ -95,7 +96,7 @@ def redirects(inputs: Inputs, paired: Callable[[Inputs], pa.Table]) -> pa.Table:
     nothing = arrow_schema(LEADER_REDIRECT).empty_table()
     with connect({}) as db:
         load(db, "changes", inputs.rows(LEADERSHIP_CHANGES, CHANGES_COLUMNS), CHANGES)
-        load(db, "refused", inputs.rows(REQUESTS, REFUSED_COLUMNS, where=IS_CLIENT), refused("rows"))
+        _load_refused(db, inputs)
         _load_dead(db, inputs)
         if not (has_rows(db, "refused") or has_rows(db, "dead")):
             return nothing
@@ -110,10 +111,19 @@ def redirects(inputs: Inputs, paired: Callable[[Inputs], pa.Table]) -> pa.Table:
         return rows_of(LEADER_REDIRECT, db.sql(leader_redirect(is_in(inputs.windows))).to_arrow_table())
 
 
+def _load_refused(db: DuckDBPyConnection, inputs: Inputs) -> None:
+    """Load the clients that an old leader refused, and name all requests of clients."""
+    define(db, "of_clients", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_CLIENT))
+    db.execute(f"CREATE TEMP TABLE refused AS {refused('of_clients')}")
+    if has_rows(db, "refused") and limit_clients(db, "of_clients", "VIEW"):
+        db.execute(f"CREATE OR REPLACE TEMP TABLE refused AS {refused('of_clients')}")
+
+
 def _load_dead(db: DuckDBPyConnection, inputs: Inputs) -> None:
     """Load the partitions of dead leaders. Without a takeover, no sign of life is read."""
     db.execute(f"CREATE TEMP TABLE takeovers AS {TAKEOVERS}")
-    is_read = str(has_rows(db, "takeovers"))
+    is_sign = f"kind IS DISTINCT FROM 'follower' OR {is_over_brokers(inputs)}"
+    is_read = is_sign if has_rows(db, "takeovers") else "false"
     load(db, "signs", inputs.rows(REQUESTS, SIGNS_COLUMNS, where=is_read), SIGNS_OF_LIFE)
     db.execute(f"CREATE TEMP TABLE dead AS {DEAD}")
 
@@ -121,8 +131,8 @@ def _load_dead(db: DuckDBPyConnection, inputs: Inputs) -> None:
 def _load_lost(db: DuckDBPyConnection, inputs: Inputs) -> None:
     """Load the tries of the clients that may have lost a leader, and the starts of the events."""
     of_dead = IS_CLIENT if has_rows(db, "dead") else "false"
-    define(db, "of_clients", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_CLIENT))
     define(db, "of_dead", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=of_dead))
+    limit_clients(db, "of_dead", "VIEW")
     redirected = tries("FROM of_clients SEMI JOIN refused USING (cluster, api, client_id)")
     db.execute(f"""
         CREATE TEMP TABLE tried AS SELECT '{REDIRECT}' AS kind, * FROM ({redirected})
@@ -158,7 +168,7 @@ BUILD = Build(
     tables=(LEADER_REDIRECT,),
     rows=_rows,
     reads=READS,
-    whole=(TOPICS, RUNS),
+    whole=(TOPICS, RUNS, LISTENERS),
     touched_by=(
         Touch(table=REQUESTS, where=IS_CLIENT_REFUSED, reach=REQUESTS_REACH),
         Touch(table=LEADERSHIP_CHANGES, where=IS_TAKEOVER, reach=TAKEOVER_REACH),

@@ -12,7 +12,6 @@ APIS = ("PRODUCE", "FETCH")
 IS_CLIENT = f"(api = 'PRODUCE' OR kind = 'consumer') AND {IS_OTHERS}"
 """The condition of the requests of producers and consumers."""
 
-REFUSED_COLUMNS = ("cluster", "api", "client_id", "partitions")
 REQUESTS_COLUMNS = (
     *("cluster", "api", "client_id", "broker_id", "connection", "correlation_id", "software_version"),
     *("started_at", "logged_at", "remote_ms", "position", "partitions"),

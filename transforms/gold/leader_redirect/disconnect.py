@@ -99,7 +99,7 @@ OF_DEAD = f"""
 LAST_ANSWERS = f"""
     WITH answers AS (
         SELECT
-            {OF_PARTITION}, old_leader_id, gone_us, answered_us, position, connection, software_version,
+            {OF_PARTITION}, old_leader_id, gone_us, answered_us, position, software_version,
             is_served, answered_us - lag(answered_us) OVER (
                 PARTITION BY {OF_PARTITION}, old_leader_id, gone_us ORDER BY answered_us, position
             ) AS pause_us
@@ -110,13 +110,13 @@ LAST_ANSWERS = f"""
     clients AS (
         SELECT {OF_PARTITION}, old_leader_id, gone_us,
             greatest({RHYTHM} * max(pause_us), {AT_WORK_S} * 1000000) AS usual_us,
-            max((answered_us, position, connection, software_version)) FILTER (is_served) AS last
+            max((answered_us, position, software_version)) FILTER (is_served) AS last
         FROM answers GROUP BY ALL HAVING max(pause_us) IS NOT NULL
     )
     SELECT
         '{DISCONNECT}' AS kind, {OF_PARTITION}, last[1] AS errored_us, {window_s("errored_us")} AS window_s,
-        errored_us AS asked_us, NULL AS asked_as, old_leader_id, last[3] AS connection,
-        last[4] AS software_version, NULL AS error_code, NULL AS hinted, NULL AS leader_epoch, usual_us
+        errored_us AS asked_us, NULL AS asked_as, old_leader_id, last[3] AS software_version,
+        NULL AS error_code, NULL AS hinted, NULL AS leader_epoch, usual_us
     FROM clients WHERE gone_us - errored_us <= usual_us
 """
 """The last success of each client that was active when its leader died, with its usual pause."""

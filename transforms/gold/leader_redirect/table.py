@@ -43,6 +43,7 @@ def leader_redirect(wanted: str = "true") -> str:
     rows = f"""
         SELECT
             * REPLACE (CASE WHEN kind = '{REDIRECT}' THEN moved_by END AS moved_by), errored_us AS logged_us,
+            NULL::VARCHAR AS connection,
             {blocked_ms} AS blocked_ms, {between_ms("errored", "succeeded")} AS redirect_ms,
             {between_ms("errored", "tried")} - blocked_ms AS client_part_ms,
             {between_ms("tried", "succeeded")} + blocked_ms AS broker_part_ms,
@@ -56,8 +57,8 @@ def leader_redirect(wanted: str = "true") -> str:
 FIRST_ERRORS = f"""
     SELECT
         kind, {OF_PARTITION}, answered_us AS errored_us, {window_s("answered_us")} AS window_s,
-        arrived_us AS asked_us, correlation_id AS asked_as, leader_id AS old_leader_id, connection,
-        software_version, error_code, hinted_leader_id IS NOT NULL AS hinted,
+        arrived_us AS asked_us, correlation_id AS asked_as, leader_id AS old_leader_id, software_version,
+        error_code, hinted_leader_id IS NOT NULL AS hinted,
         hinted_leader_epoch AS leader_epoch, NULL::BIGINT AS usual_us
     FROM (
         SELECT

@@ -9,6 +9,7 @@ from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build, Inputs, Touch
+from transforms.gold.clients import MOST_TOPICS, limit_clients
 from transforms.gold.entries import IS_OTHERS
 from transforms.gold.leader_redirect.client_tries import IS_REFUSED, LOST
 from transforms.gold.runs.of_client import RUNS_COLUMNS, with_run
@@ -43,7 +44,9 @@ def metadata_lookup(wanted: str = "true") -> str:
             coalesce(sum(len(asked)), 0)::BIGINT AS topics_asked, max(len(asked)) AS topics_asked_most,
             sum(answered)::BIGINT AS topics_answered, sum(size_bytes)::BIGINT AS response_bytes,
             count(*) FILTER (is_after_error) AS lookups_after_error,
-            list_distinct(flatten(coalesce(list(asked) FILTER (asked IS NOT NULL), []))) AS topics
+            list_distinct(flatten(coalesce(
+                list(asked[1:{MOST_TOPICS}]) FILTER (asked IS NOT NULL), []
+            ))) AS topics
         FROM (SELECT *, {window_s("logged_us")} AS window_s FROM ({with_run(_lookups())}))
         WHERE {wanted} GROUP BY {BY}
     """
@@ -78,9 +81,12 @@ def _lookups() -> str:
 def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     with connect({"runs": inputs.rows(RUNS, RUNS_COLUMNS)}) as db:
         load(db, "lookups", inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=f"api = 'METADATA' AND {IS_OTHERS}"))
+        limit_clients(db, "lookups", "TABLE", names="client_id, software_version")
         define(db, "tries", inputs.rows(REQUESTS, TRIES_COLUMNS, where=f"{IS_REFUSED} AND {IS_OTHERS}"))
         found = db.sql(metadata_lookup(is_in(inputs.windows))).to_arrow_table()
-    hashes = (sorted({xxhash64(name) for name in names}) for names in found["topics"].to_pylist())
+    hashes = (
+        sorted({xxhash64(name) for name in names})[:MOST_TOPICS] for names in found["topics"].to_pylist()
+    )
     topics = pa.array(list(hashes), pa.list_(pa.int64()))
     found = found.set_column(found.column_names.index("topics"), "topics", topics)
     return {METADATA_LOOKUP: rows_of(METADATA_LOOKUP, found)}

@@ -10,6 +10,7 @@ from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Build, Inputs, Touch
+from transforms.gold.clients import limit_clients
 from transforms.gold.entries import TOPICS_COLUMNS, names_touch
 from transforms.gold.partition_skew.produced import IS_PRODUCED, NEXT_BATCH_S, REQUESTS_COLUMNS, batches
 from transforms.gold.runs.of_client import RUNS_COLUMNS
@@ -60,6 +61,7 @@ def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
         "runs": inputs.rows(RUNS, RUNS_COLUMNS),
     }
     with connect(rows) as db:
+        limit_clients(db, "requests", "VIEW")
         found = db.sql(partition_skew(is_in(inputs.windows))).to_arrow_table()
     hists = Histograms(found["produce_hist"])
     low, high = (found[name].to_numpy() for name in ("min_ms", "max_ms"))

@@ -69,10 +69,9 @@ FETCHED = named(f"""
     SELECT * EXCLUDE (partitions), unnest(partitions, max_depth := 2)
     FROM (
         SELECT {_LINE}, follower_id, partitions FROM rows
-        WHERE coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
     )
 """)
-"""A row per partition of a follower's FETCH. One that fails, as without its session, confirms nothing."""
+"""A row per partition of a follower's FETCH."""
 
 _PARTITION = "cluster, leader_id, topic, partition"
 

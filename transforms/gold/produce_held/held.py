@@ -1,18 +1,22 @@
 """The outcome of each PRODUCE request: the follower that released it, and the parts of its wait, as SQL."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Protocol
 
 from duckdb import DuckDBPyConnection
 
-from schemas.fields import Table
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
-from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, named
+from transforms.gold.entries import (
+    IS_ACCEPTED,
+    IS_OTHERS,
+    TOPICS_COLUMNS,
+    Silver,
+    is_follower,
+    named,
+)
 from transforms.gold.produce_held.confirmations import (
     ACKS,
     ASKED,
@@ -27,7 +31,7 @@ from transforms.gold.produce_held.confirmations import (
     REFUSED,
     RELEASERS,
 )
-from transforms.sql import Rows, load
+from transforms.sql import load
 from transforms.windows import Reach
 
 _COLUMNS = (
@@ -59,8 +63,7 @@ CLIENT_EVENTS_COLUMNS = (
 ISR_COLUMNS = ("cluster", "logged_at", "leader_id", "topic_id", "topic_name", "partition_index")
 
 IS_PRODUCE = f"api = 'PRODUCE' AND {IS_OTHERS}"
-IS_FOLLOWERS = f"kind = 'follower' AND {IS_OTHERS}"
-"""The conditions of the rows of `requests`."""
+"""The condition of the PRODUCE requests."""
 
 IS_FETCH = "api = 'FETCH' AND follower_id IS NOT NULL AND logged_at IS NOT NULL"
 """The condition of the rows of `client_events`."""
@@ -174,20 +177,6 @@ _HELD = f"""
 """One row per request (`load_held`)."""
 
 
-class Silver(Protocol):
-    """Rows of silver (`build.Inputs`)."""
-
-    def rows(
-        self,
-        table: Table,
-        columns: Sequence[str],
-        reach: Reach | None = None,
-        *,
-        where: str = "true",
-    ) -> Rows:
-        """Return columns of the rows that meet a condition."""
-
-
 def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> None:
     """
     Store `held`: a row per PRODUCE request with its outcome, its releasing follower, the parts of its wait.
@@ -203,14 +192,13 @@ def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> N
     is a `round_trip` and the follower's `own_append`.
     """
     load(db, "topics", silver.rows(TOPICS, TOPICS_COLUMNS))
-    load(db, "isr_changes", silver.rows(ISR_CHANGES, ISR_COLUMNS))
+    load(db, "isr_changes", silver.rows(ISR_CHANGES, ISR_COLUMNS, where=IS_ACCEPTED))
     load(db, "client_events", silver.rows(CLIENT_EVENTS, CLIENT_EVENTS_COLUMNS, where=IS_FETCH))
     produced = silver.rows(REQUESTS, PRODUCE_COLUMNS, Reach(), where=IS_PRODUCE)
     load(db, "requests", produced, f"FROM ({PRODUCED}) WHERE {wanted}")
-    near = _near(db)
-    fetched = silver.rows(REQUESTS, (*FETCH_COLUMNS, "error_code", "partitions"), near, where=IS_FOLLOWERS)
-    load(db, "fetched", fetched, FETCHED)
-    load(db, "fetches", silver.rows(REQUESTS, LINE_COLUMNS, near, where=IS_FOLLOWERS), FETCHES)
+    near, counts = _near(db), is_follower(silver)
+    load(db, "fetched", silver.rows(REQUESTS, (*FETCH_COLUMNS, "partitions"), near, where=counts), FETCHED)
+    load(db, "fetches", silver.rows(REQUESTS, LINE_COLUMNS, near, where=counts), FETCHES)
     steps = {"asked": ASKED, "logs": LOGS, "confirmed": CONFIRMED, "acks": ACKS, "releasers": RELEASERS}
     steps |= {"missing": MISSING, "held": _HELD}
     for name, query in steps.items():

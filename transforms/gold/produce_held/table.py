@@ -9,6 +9,7 @@ from schemas.fields import Table
 from schemas.gold.produce_held import PRODUCE_HELD, WAITS
 from schemas.histogram import RELATIVE_ERROR
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
@@ -67,7 +68,7 @@ BUILD = Build(
     tables=(PRODUCE_HELD,),
     rows=_rows,
     reads={REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: CLIENT_EVENTS_REACH, ISR_CHANGES: ISR_REACH},
-    whole=(TOPICS,),
+    whole=(TOPICS, LISTENERS),
     touched_by=(
         Touch(table=REQUESTS, where="api = 'PRODUCE' OR kind = 'follower'", reach=REQUESTS_REACH),
         Touch(table=CLIENT_EVENTS, reach=CLIENT_EVENTS_REACH),

@@ -1,6 +1,6 @@
 """Moves of replicas (KIP-455), as SQL: the requested targets, the copies they need, and their ends."""
 
-from transforms.gold.entries import NO_ERROR, named
+from transforms.gold.entries import IS_ACCEPTED, NO_ERROR, named
 
 CALL_S = 30
 """The maximum time between the lines of a forwarded request at the broker and at the controller."""
@@ -10,9 +10,6 @@ BEGINS_WITHIN_S = 60
 
 BEFORE_S = 5
 """Copies may begin this long before the line, which is written after the response."""
-
-NEW_LEADER_ELECTED = 108
-"""The controller's error for an accepted ISR change that moves a partition away from its leader."""
 
 REASSIGNMENTS_COLUMNS = (
     *("cluster", "api", "topic_name", "partition_index", "replicas", "client_id", "correlation_id"),
@@ -66,7 +63,7 @@ def copies(begun: str) -> str:
     in_sync = f"""
         SELECT cluster, topic, partition_index AS partition, epoch_us(logged_at) AS told_us, isr
         FROM ({named("isr_changes")})
-        WHERE coalesce(error_code, {NO_ERROR}) IN ({NO_ERROR}, {NEW_LEADER_ELECTED}) AND logged_at IS NOT NULL
+        WHERE {IS_ACCEPTED} AND logged_at IS NOT NULL
     """
     return f"""
         SELECT * EXCLUDE (told_us), least(told_us, superseded_us) AS ended_us

@@ -9,6 +9,7 @@ import pyarrow as pa
 from schemas.fields import Table
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
@@ -120,7 +121,7 @@ BUILD = Build(
     rows=_rows,
     reads={REQUESTS: REQUESTS_REACH, METRIC_SAMPLES: SCRAPES_REACH},
     # A throttle that was set days ago is still in force, so its tables are read whole.
-    whole=(*SETTINGS, TOPICS, METRIC_SERIES),
+    whole=(*SETTINGS, TOPICS, METRIC_SERIES, LISTENERS),
     touched_by=(
         Touch(table=REQUESTS, reach=REQUESTS_REACH),
         Touch(table=METRIC_SAMPLES, reach=SCRAPES_REACH),

@@ -6,7 +6,7 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Inputs
-from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, entries
+from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, entries, is_follower
 from transforms.gold.metrics.facts import load_samples
 from transforms.gold.reassignment_progress.moves import (
     BEFORE_S,
@@ -29,10 +29,8 @@ BEGUN_REACH = Reach(lookback_s=BEFORE_S + CARRY_S, lookahead_s=BEGINS_WITHIN_S)
 REQUESTS_COLUMNS = (
     *("cluster", "position", "logged_at", "api", "kind", "broker_id", "follower_id", "partitions"),
 )
-IS_FETCH = "kind = 'follower' AND logged_at IS NOT NULL"
 IS_PRODUCE = f"api = 'PRODUCE' AND {IS_OTHERS}"
-"""The conditions of the requests with replicated and with produced bytes."""
-IS_ENTRY = f"({IS_FETCH}) OR ({IS_PRODUCE})"
+"""The condition of the requests with produced bytes."""
 
 _ENTRIES = entries("""
     SELECT
@@ -85,8 +83,10 @@ def load_changes(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
 def load_requests(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     """Store what the tables read of the request log; `events` and the changes are loaded before."""
     load(db, "seen", inputs.rows(REQUESTS, ("cluster", "broker_id", "logged_at")), _SEEN)
-    load(db, "entries", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_ENTRY), _ENTRIES)
-    begun = inputs.around(REQUESTS, REQUESTS_COLUMNS, _moved_s(db, inputs), BEGUN_REACH, where=IS_FETCH)
+    is_fetch = is_follower(inputs)
+    is_entry = f"({is_fetch}) OR ({IS_PRODUCE})"
+    load(db, "entries", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=is_entry), _ENTRIES)
+    begun = inputs.around(REQUESTS, REQUESTS_COLUMNS, _moved_s(db, inputs), BEGUN_REACH, where=is_fetch)
     load(db, "begun", begun, _ENTRIES)
     _store(db, "fetched", replicated("entries"))
     _store(db, "lags", replica_lags())

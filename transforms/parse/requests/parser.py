@@ -8,6 +8,7 @@ from transforms.parse.line import Line, skipped, split
 from transforms.parse.record import NO_CLUSTER, PARSER_VERSION, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.requests.admin import TABLES, Call
 from transforms.parse.requests.documents import MARK, AnyDocument, read_document, shown_end
+from transforms.parse.requests.identities import Identities
 from transforms.parse.requests.partitions import id_or_none
 from transforms.parse.requests.row import Request, request_row
 from transforms.parse.requests.text_form import START, read_text
@@ -15,6 +16,7 @@ from transforms.parse.requests.text_form import START, read_text
 LOGGER = "kafka.request.logger"
 MARK_BYTES = MARK.encode()
 JSON_START = MARK_BYTES + b"{"
+NO_IDENTITIES = Identities()
 API = Request._fields.index("api")
 ONE_ROW = frozenset({"FETCH", "PRODUCE"})
 NAMES_TOPICS = frozenset({"METADATA", "CREATE_TOPICS"})
@@ -25,12 +27,11 @@ _new = tuple.__new__
 TopicRow = row_type("TopicRow", "cluster topic_id topic_name is_internal seen_at position parser_version")
 
 
-def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
+def parse(record: Record, identities: Identities = NO_IDENTITIES) -> Outcome:
     """
     Parse one line into a row of `requests`, and rows of `topics`, `brokers` or the tables of `admin`.
 
-    Clients with `own_client_prefix` are this program's own traffic. A line with `Completed request:` is never
-    skipped.
+    A line with `Completed request:` is never skipped.
     """
     value, cluster, node, _, zone, _, _, _, _, _, _, chunk, encoding, _ = record
     line = split(value, node, zone, chunk, encoding)
@@ -48,7 +49,7 @@ def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
         document = _read_text(Line._make(line), is_json=is_json)
     if isinstance(document, Quarantined):
         return document
-    row = request_row(record, line, document, own_client_prefix, is_json=is_json)
+    row = request_row(record, line, document, identities, is_json=is_json)
     if isinstance(row, Quarantined):
         return row
     rows: dict[str, list[Any]] = {"requests": [row]}

@@ -5,6 +5,8 @@ The kind of a FETCH depends on its request, never on the client id, which any us
 - With a replica id (`replicaState.replicaId` since v15, `replicaId` before) and `__cluster_metadata`, it is
   `raft`: a raft fetch always names exactly that topic.
 - With a replica id and any other topics, it is `follower`. An incremental session without changes has none.
+- With a replica id, but refused, or not over a listener or of a principal of `Identities`, it is `other`.
+  Kafka refuses an unauthorised fetch for each partition, and the fetch has no error.
 - Without a replica id it is `consumer`.
 - If the request was not logged, the kind is None.
 
@@ -13,7 +15,7 @@ without an error its `currentLeader` is broker 0.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import astuple
@@ -22,6 +24,7 @@ from transforms.parse.columns import ORIGIN, STAMP, row_type
 from transforms.parse.record import DAY_US, FIRST_US, PARSER_VERSION, Quarantined, Record
 from transforms.parse.requests.bodies import FetchRequest
 from transforms.parse.requests.documents import TIMES, AnyDocument, is_unlogged
+from transforms.parse.requests.identities import Identities
 from transforms.parse.requests.metadata_size import response_bytes
 from transforms.parse.requests.partitions import has_metadata, id_or_none, joined
 
@@ -33,6 +36,12 @@ LEAST_GAP_MS, MOST_GAP_MS = -1e-6, 0.005 + 1e-6
 
 FETCH_WITH_SESSION = 7  # KIP-227
 FETCH_WITH_REPLICA_STATE = 15  # KIP-903
+
+UNAUTHORISED = frozenset({29, 100})
+"""
+TOPIC_AUTHORIZATION_FAILED and UNKNOWN_TOPIC_ID: one of them is the error of each partition of a fetch with a
+replica id, without the right to `ClusterAction` (`KafkaApis.handleFetchRequest`).
+"""
 
 Request = row_type(
     "Request",
@@ -50,10 +59,10 @@ Facts = tuple[Any, ...]
 """Columns from the bodies: `kind` to `replica_epoch`, session, `partitions` to `response_bytes`."""
 
 
-def request_row(
-    record: Record, line: tuple[Any, ...], document: AnyDocument, own_client_prefix: str, *, is_json: bool
+def request_row(  # noqa: C901 (a call per line would take longer)
+    record: Record, line: tuple[Any, ...], document: AnyDocument, identities: Identities, *, is_json: bool
 ) -> Any:
-    """Return the row, or the reason to quarantine the line; clients with the prefix are own traffic."""
+    """Return the row, or the reason to quarantine the line."""
     # Unpacked at once: each API has its own class, and attribute access over many classes is slow in Python.
     (
         header, connection, total, queue, local, remote, answering, send,
@@ -83,6 +92,8 @@ def request_row(
         kind, follower_id, epoch, session_id, session_epoch, response_session,
         partitions, topics_asked, topics_answered, size,
     ) = facts  # fmt: skip
+    if kind == "follower" and not identities.may_follow(listener, principal):
+        kind, follower_id, epoch = "other", None, None
     started_at = logged_at - int(total * 1_000 + 0.5)
     # Only a raft fetch may come from the node itself: a KRaft node without a known leader may ask itself.
     if started_at < FIRST_US or (kind == "follower" and follower_id == node_id):
@@ -105,7 +116,7 @@ def request_row(
         None if software_version == "unknown" else software_version,
         principal, is_forwarded, total, queue, local, remote, answering, send,
         throttle, code, partitions, topics_asked, topics_answered, size,
-        None if client_id is None else client_id.startswith(own_client_prefix), flags,
+        identities.is_own(client_id, principal), flags,
         node, source, position, topic, partition, offset, PARSER_VERSION,
     )  # fmt: skip
     return tuple.__new__(Request, cells)
@@ -134,9 +145,18 @@ def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
     partitions = joined(requested, answered)
     if replica is None or replica < 0:
         kind, replica = "consumer", None
+    elif has_metadata(partitions):
+        kind = "raft"
+    elif response and _is_refused(partitions, response_session):
+        kind, replica, epoch = "other", None, None
     else:
-        kind = "raft" if has_metadata(partitions) else "follower"
+        kind = "follower"
     return kind, replica, epoch, session_id, session_epoch, response_session, partitions, None, None, None
+
+
+def _is_refused(partitions: Sequence[Any], session_id: int | None) -> bool:
+    """Return whether no partition was served; only a fetch in a session has none, if none has changed."""
+    return not session_id if not partitions else all(each.error_code in UNAUTHORISED for each in partitions)
 
 
 def _produce(_version: int, request: Any, response: Any) -> Facts:

@@ -1,6 +1,7 @@
 """A task parses its records and writes files that the driver can commit; these tests run it without Spark."""
 
 import gzip
+from dataclasses import replace
 from datetime import UTC, datetime
 from unittest.mock import Mock
 
@@ -11,6 +12,7 @@ from engine.delta import file_writer
 from engine.delta.data_files import DataFile
 from engine.ingest.batches import differing
 from engine.ingest.task import task_plan as task
+from engine.ingest.task.parsers import ParserOptions
 from engine.ingest.task.written import tally_of
 from tests.engine.ingest.task.kafka_batches import AT_MS, HEADERS, TOPIC, kafka_batch, run_task, task_plan
 from tests.transforms.parse.records import COMPLETED, REQUEST_LINES
@@ -253,3 +255,15 @@ def test_samples_of_thousands_of_days_are_written_with_few_open_files(tmp_path, 
     files = [row for row in report.to_pylist() if row["table"] == "silver.metric_samples"]
     assert sum(row["rows"] for row in files) == 10
     assert len({row["path"] for row in files}) == len(files) >= 8
+
+
+def test_with_a_key_a_quarantined_line_has_its_reason_and_place_and_bronze_alone_its_text(tmp_path):
+    (tmp_path / "key").write_text("k" * 32)
+    options = ParserOptions(pseudonym_key_file=str(tmp_path / "key"))
+    bad = b"no stamp of payroll"
+
+    files, _ = run([kafka_batch([bad])], replace(task_plan(tmp_path), options=options))
+
+    [row], [raw] = (read(tmp_path, files[name]) for name in ("silver.quarantine", "bronze.request_log"))
+    assert (row["reason"], row["position"], row["offset"]) == ("no_timestamp", "broker-1/aa/0", 0)
+    assert (row["detail"], row["value"], raw["value"]) == (None, None, bad)

@@ -8,6 +8,7 @@ from tests.transforms.parse.records import COMPLETED, REQUEST_LINES, line, recor
 from transforms.parse.record import PARSER_VERSION, Kept, Skipped
 from transforms.parse.requests import parse
 from transforms.parse.requests.documents import OtherDocument, RequestDocument
+from transforms.parse.requests.identities import Identities
 
 OUTCOMES = {name: parse(record(value, position=name)) for name, value in REQUEST_LINES.items()}
 REQUESTS = {name: one.rows["requests"][0] for name, one in OUTCOMES.items() if isinstance(one, Kept)}
@@ -305,16 +306,82 @@ def test_a_doubtful_line_is_kept_with_a_flag(name):
     assert request(value).quality_flags == flags
 
 
-def test_the_client_id_prefix_marks_own_traffic():
-    mine = line(**{"requestHeader.clientId": "watch-1"})
-    unnamed = line(**{"requestHeader.clientId": None})
-    rows = [parse(record(value), "watch-").rows["requests"][0] for value in (mine, COMPLETED, unnamed)]
+def test_prefix_and_principal_mark_own_traffic():
+    """The client id alone does not: any client can choose it."""
+    watch = {"requestHeader.clientId": "watch-1", "principal": "User:plumbline"}
+    values = (line(**watch), line(**watch | {"principal": "User:mallory"}), COMPLETED,
+              line(**watch | {"requestHeader.clientId": None}))  # fmt: skip
+    identities = Identities(own_client_prefix="watch-", own_principals=("User:plumbline",))
+    rows = [parse(record(value), identities).rows["requests"][0] for value in values]
 
     assert [(row.is_own_traffic, row.client_id) for row in rows] == [
         (True, "watch-1"),
+        (False, "watch-1"),
         (False, "broker-2-fetcher-0"),
         (None, None),
     ]
+
+
+def test_without_a_setting_only_an_anonymous_client_is_taken_for_ours():
+    names = {"requestHeader.clientId": "plumbline-1"}
+    rows = [request(line(**names)), request(line(**names, principal="User:mallory"))]
+
+    assert [row.is_own_traffic for row in rows] == [True, False]
+
+
+def fetch_of(*codes, session_id=9, **changes):
+    """Return a fetch with the id of a replica; `codes` are the errors of its partitions, None: unanswered."""
+    asked = [{"partition": n, "fetchOffset": 5} for n in range(len(codes))]
+    answered = [
+        {"partitionIndex": n, "errorCode": code, "highWatermark": 7}
+        for n, code in enumerate(codes)
+        if code is not None
+    ]
+    return line(**{
+        "request.topics": [{"topicId": "t", "partitions": asked}] if asked else [],
+        "response.responses": [{"topicId": "t", "partitions": answered}] if answered else [],
+        "response.sessionId": session_id,
+    } | changes)  # fmt: skip
+
+
+FOLLOWERS = {
+    "a session without changes": fetch_of(),
+    "no session, as the cache is full": fetch_of(0, session_id=0),
+    "a leader that has moved": fetch_of(6),
+    "a deleted topic and a partition that has not changed": fetch_of(100, None),
+    "a response that was not logged": fetch_of(0, response=""),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_a_follower_is_one_whatever_becomes_of_its_partitions(name):
+    row = request(FOLLOWERS[name])
+
+    assert (row.kind, row.follower_id) == ("follower", 2)
+
+
+NOT_FOLLOWERS = {
+    "refused for its partitions": (fetch_of(29, 29), Identities()),
+    "refused for topics that do not exist": (fetch_of(29, 100), Identities()),
+    "of no partition, without a session": (fetch_of(session_id=0), Identities()),
+    "another listener": (COMPLETED, Identities(follower_listeners=("REPLICATION",))),
+    "another principal": (COMPLETED, Identities(follower_principals=("User:broker",))),
+}
+
+
+@pytest.mark.parametrize("name", NOT_FOLLOWERS)
+def test_a_fetch_with_a_replica_id_that_is_no_followers_is_another_request(name):
+    value, identities = NOT_FOLLOWERS[name]
+    (row,) = parse(record(value), identities).rows["requests"]
+
+    assert (row.kind, row.follower_id, row.replica_epoch) == ("other", None, None)
+
+
+def test_a_fetch_over_the_listener_and_of_the_principal_of_brokers_is_a_followers():
+    named = Identities(follower_listeners=("PEER2",), follower_principals=("User:ANONYMOUS",))
+    (row,) = parse(record(COMPLETED), named).rows["requests"]
+
+    assert (row.kind, row.follower_id) == ("follower", 2)
 
 
 def test_a_broker_in_another_zone_logs_the_same_instant():

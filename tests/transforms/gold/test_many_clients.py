@@ -1,0 +1,124 @@
+"""A client that makes a new client id for each request fills no table of gold."""
+
+from collections import Counter
+
+import pytest
+
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
+from tests.transforms.gold import lookup_rows, redirect_rows, skew_rows
+from tests.transforms.gold.silver_rows import built, objects, request
+from transforms.gold import clients
+from transforms.gold.clients import OTHERS
+from transforms.gold.fetch_latency.build import BUILD as FETCHES
+from transforms.gold.metadata_lookup import table as metadata_table
+from transforms.hashes import xxhash64
+
+MOST = 5
+FORGED = 40
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    """Limit a window to few clients; the rule is the same for a thousand."""
+    monkeypatch.setattr(clients, "MOST_CLIENTS", MOST)
+
+
+def consumers():
+    """Return three fetches of each of `MOST` consumers, and one of each of the forged ids."""
+    names = [f"app-{n}" for n in range(MOST)] * 3 + [f"forged-{n}" for n in range(FORGED)]
+    return [
+        request(1 + n / 100, correlation_id=n, kind="consumer", follower=None, client_id=name, total_ms=2.0)
+        for n, name in enumerate(names)
+    ]
+
+
+def fetch_gold(requests):
+    return built(FETCHES, {REQUESTS: requests, CLIENT_EVENTS: []})[FETCH_LATENCY]
+
+
+def test_fetches_of_the_clients_beyond_the_most_frequent_are_those_of_others():
+    counted = {row.client_id: row.n for row in fetch_gold(consumers())}
+
+    assert counted == {**{f"app-{n}": 3 for n in range(MOST)}, OTHERS: FORGED}
+
+
+def test_followers_keep_their_names():
+    ids = range(2, 2 + 2 * MOST)
+    followers = [request(1 + n / 10, follower=n, correlation_id=n) for n in ids]
+
+    rows = fetch_gold([*followers, *consumers()])
+
+    assert {row.client_id for row in rows if row.kind == "follower"} == {f"broker-{n}-fetcher-0" for n in ids}
+
+
+def test_lookups_of_forged_ids_and_of_forged_versions_are_those_of_others():
+    lookups = [lookup_rows.lookup(n / 100, ["t"], client=f"app-{n % 2}") for n in range(10)]
+    lookups += [lookup_rows.lookup(1 + n / 100, ["t"], client=f"forged-{n}") for n in range(FORGED)]
+    lookups += [
+        lookup_rows.lookup(2 + n / 100, ["t"], client="app-0", software_version=f"v{n}")
+        for n in range(FORGED)
+    ]
+
+    rows = objects(lookup_rows.gold(lookup_rows.silver(lookups)))
+
+    counted = Counter({(row.client_id, row.software_version): row.lookups for row in rows})
+    assert (counted["app-0", "3.9.1"], counted["app-1", "3.9.1"]) == (5, 5)
+    assert len(counted) == MOST + 1
+    assert counted[OTHERS, None] == 2 * FORGED - (MOST - 2)
+
+
+def test_topics_of_a_lookup_and_of_a_client_are_limited_and_all_are_counted(monkeypatch):
+    monkeypatch.setattr(metadata_table, "MOST_TOPICS", 7)
+    names = [lookup_rows.names(*range(first, first + 50)) for first in (0, 50)]
+    lookups = [lookup_rows.lookup(n, topics) for n, topics in enumerate(names)]
+    one, both = (objects(lookup_rows.gold(lookup_rows.silver(rows))) for rows in (lookups[:1], lookups))
+
+    assert (one[0].topics_asked, set(one[0].topics)) == (50, {xxhash64(name) for name in names[0][:7]})
+    assert (both[0].topics_asked, len(both[0].topics)) == (100, 7)
+
+
+def test_batches_of_forged_ids_are_those_of_others():
+    ids = ["app-0"] * 2 + [f"forged-{n}" for n in range(FORGED)]
+    rows = skew_rows.skew(
+        [skew_rows.produce(n / 100, 0, n, 100, client_id=name) for n, name in enumerate(ids)]
+    )
+
+    assert {row.client_id for row in rows} > {"app-0", OTHERS}
+    assert (len(rows), sum(row.batches for row in rows)) == (MOST + 1, 2 + FORGED)
+
+
+def test_redirects_of_forged_ids_are_a_few_of_others():
+    """Each id is refused once by the old leader; the client with two tries is known by its name."""
+    refused = [redirect_rows.request(100 + n, 1, 6, client_id=f"forged-{n}") for n in range(FORGED)]
+    rows = redirect_rows.built([*redirect_rows.MOVE, *refused])
+
+    counted = Counter(row.client_id for row in rows)
+    assert counted["c"] == 1
+    assert len(counted) == MOST + 1
+    assert sum(counted.values()) <= 2 * MOST
+
+
+def all_gold():
+    """Return the rows of each table with clients, of as many clients as are named."""
+    names = [f"app-{n}" for n in range(MOST)]
+    lookups = [lookup_rows.lookup(n, ["t"], client=name) for n, name in enumerate(names)]
+    sent = [skew_rows.produce(n, 0, n, 100, client_id=name) for n, name in enumerate(names)]
+    moved = [row | {"client_id": name} for name in names for row in redirect_rows.MOVE]
+    moved = [row | {"position": f"{row['position']}/{row['client_id']}"} for row in moved]
+    fetched = [row for n, row in enumerate(consumers()) if n < 3 * MOST]
+    return (
+        fetch_gold(fetched),
+        objects(lookup_rows.gold(lookup_rows.silver(lookups))),
+        skew_rows.skew(sent),
+        redirect_rows.built(moved),
+    )
+
+
+def test_up_to_the_limit_gold_is_the_same_row_for_row(monkeypatch):
+    limited = all_gold()
+    monkeypatch.setattr(clients, "MOST_CLIENTS", 10**9)
+
+    assert limited == all_gold()
+    assert all(limited)

@@ -1,0 +1,42 @@
+"""Roles of listeners, each as one row per date."""
+
+import pytest
+
+from schemas.silver.listeners import CLIENT, FOLLOWER
+from tests.transforms.parse.records import COMPLETED, REQUEST_LINES, line, record
+from transforms.parse import requests
+from transforms.parse.record import Quarantined
+from transforms.parse.requests.roles import RoleParser
+
+CONSUMER, PRODUCE = REQUEST_LINES["FETCH_consumer"], REQUEST_LINES["PRODUCE"]
+
+
+def roles(*values, parse=requests.parse):
+    parser = RoleParser(parse)
+    outcomes = [parser.parse(record(value)) for value in values]
+    return [
+        (row.listener, row.role)
+        for outcome in outcomes
+        if not isinstance(outcome, Quarantined)
+        for row in outcome.rows.get("listeners", [])
+    ]
+
+
+def test_each_role_of_a_listener_is_a_row_once_per_date():
+    next_day = COMPLETED.replace(b"2026-11-21T", b"2026-11-22T", 1)
+
+    found = roles(COMPLETED, PRODUCE, COMPLETED, PRODUCE, next_day)
+
+    assert found == [("PEER2", FOLLOWER), ("CLIENT", CLIENT), ("PEER2", FOLLOWER)]
+
+
+@pytest.mark.parametrize("value", [CONSUMER, PRODUCE])
+def test_requests_that_a_broker_refused_give_no_role(value):
+    assert roles(value.replace(b'"errorCode":0', b'"errorCode":29')) == []
+    assert roles(line(**{"response.errorCode": 70})) == []
+
+
+def test_a_line_that_another_check_refuses_is_not_remembered():
+    outcomes = iter([Quarantined("from_the_future"), requests.parse(record(COMPLETED))])
+
+    assert roles(COMPLETED, COMPLETED, parse=lambda _: next(outcomes)) == [("PEER2", FOLLOWER)]
