@@ -12,6 +12,9 @@ from plumbline.cli import COMMANDS, app
 from schemas.silver.requests import REQUESTS
 
 WITHOUT_WAREHOUSE = {"demo", "collect", "backfill", "sample", "perf-test", "experiment", "lab"}
+AT_EACH_QUESTION = {"mcp"}
+"""It runs the checks of `ask` at each question, not at its start."""
+
 OPTIONS = {
     "alerts": ["backtest"],
     "ask": ["slow-links"],
@@ -53,7 +56,9 @@ def files(folder):
     }
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITHOUT_WAREHOUSE])
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if name not in WITHOUT_WAREHOUSE | AT_EACH_QUESTION]
+)
 def test_it_is_refused_with_both_versions_and_nothing_is_written(newer, name):
     before = files(newer.parent)
 
