@@ -23,7 +23,7 @@ FORMER = FORMER_QUERIES[0]
 ADDED = "response_bytes"
 
 
-class FormerWarehouse:
+class OutdatedWarehouse:
     """A warehouse of an earlier release: a checkpoint of a former query, and a table that lacks a column."""
 
     def __init__(self, folder):
@@ -52,7 +52,7 @@ class FormerWarehouse:
 
 @pytest.fixture
 def former(tmp_path):
-    return FormerWarehouse(tmp_path)
+    return OutdatedWarehouse(tmp_path)
 
 
 def test_without_yes_each_change_is_shown_and_no_file_changes(former):
