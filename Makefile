@@ -17,6 +17,14 @@ SPARK_JARS := delta-spark_4.2_2.13,delta-storage,delta-kernel-api,delta-kernel-d
 CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
 # Another release of brokers, for `plumbline lab start --kafka-version`.
 BROKERS := 4.4.0
+# Without `-DoutputFormat` the plugin also writes XML.
+BOM := org.cyclonedx:cyclonedx-maven-plugin:2.9.3:makeBom -DoutputFormat=json -DoutputDirectory=$(CURDIR)/build/sbom \
+  -DprojectType=application -Dcyclonedx.skipAttach=true
+REPRODUCIBLE := --output-reproducible --sv 1.6 --mc-type application
+VALIDATE := import sys; from pathlib import Path; from cyclonedx.schema import SchemaVersion; \
+  from cyclonedx.validation.json import JsonStrictValidator; check = JsonStrictValidator(SchemaVersion.V1_6); \
+  wrong = {file: error for file in sys.argv[1:] if (error := check.validate_str(Path(file).read_text()))}; \
+  sys.exit(str(wrong) if wrong else 0)
 LOCK := uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 SETS := kafka agent spark
 LAB_SETS := $(CLIENTS:%=kafka-%) $(BROKERS:%=kafka-%)
@@ -24,7 +32,7 @@ JARS := $(SETS:%=.jars/.%.done)
 CLIENT_JARS := $(CLIENTS:%=.jars/.kafka-%.done)
 BROKER_JARS := $(BROKERS:%=.jars/.kafka-%.done)
 
-.PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow bench jar-sums locks clean
+.PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow sbom bench jar-sums locks clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -84,6 +92,20 @@ otava: .otava/.done ## install Apache Otava (change points in series of runs) in
 
 airflow: .airflow/.done ## install Airflow in a separate environment: its Spark provider needs another PySpark
 
+sbom: .sbom/.done setup ## list all packages and jars (CycloneDX, build/sbom), look up advisories where they can be reached
+	rm -rf build/sbom && mkdir -p build/sbom
+	.sbom/bin/cyclonedx-py requirements $(REPRODUCIBLE) --pyproject pyproject.toml -o build/sbom/python.cdx.json \
+	  conf/locks/plumbline.lock
+	for set in $(SETS); do $(MVN) -f conf/jars/$$set.xml $(BOM) -DoutputName=$$set.cdx || exit 1; done
+	$(BIN)/python -m conf.supply_chain jars $(VENV)/lib/python3.*/site-packages/pyspark/jars \
+	  build/sbom/pyspark.cdx.json
+	.sbom/bin/python -c '$(VALIDATE)' build/sbom/*.cdx.json
+	# Its own last line is "No known vulnerabilities found" also if it could look up no package.
+	.sbom/bin/pip-audit --disable-pip --require-hashes -r conf/locks/plumbline.lock --progress-spinner off \
+	  --timeout 10 -f json -o build/sbom/pip-audit.json > build/sbom/pip-audit.log 2>&1 || true
+	@echo "jars: not checked for advisories: give build/sbom/*.cdx.json to a scanner that knows Maven's"
+	$(BIN)/python -m conf.supply_chain advisories build/sbom/pip-audit.json
+
 jar-sums: $(JARS) $(CLIENT_JARS) $(BROKER_JARS) ## write conf/jars/sums from the jars in .jars; review the difference
 	for set in $(SETS) $(LAB_SETS); do \
 	  (cd .jars/$$set && LC_ALL=C sha256sum *.jar) > conf/jars/sums/$$set.sha256 || exit 1; \
@@ -94,6 +116,7 @@ locks: ## resolve conf/locks again; needs `uv`; existing pins stay if they still
 	$(LOCK) -c conf/locks/plumbline.lock --extra build --extra dev pyproject.toml -o conf/locks/dev.lock
 	$(LOCK) conf/locks/otava.in -o conf/locks/otava.lock
 	$(LOCK) conf/locks/airflow.in -o conf/locks/airflow.lock
+	$(LOCK) conf/locks/sbom.in -o conf/locks/sbom.lock
 
 bench: $(VENV)/.dev setup ## measure the pipeline and its baselines, write docs/performance.md (hours)
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
@@ -124,6 +147,12 @@ $(VENV)/.dev: $(VENV)/.runtime conf/locks/dev.lock
 	$(PYTHON) -m venv .otava
 	.otava/bin/$(INSTALL) -r conf/locks/otava.lock
 	.otava/bin/pip check
+	touch $@
+
+.sbom/.done: conf/locks/sbom.lock
+	$(PYTHON) -m venv .sbom
+	.sbom/bin/$(INSTALL) -r conf/locks/sbom.lock
+	.sbom/bin/pip check
 	touch $@
 
 .airflow/.done: conf/locks/airflow.lock

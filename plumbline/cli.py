@@ -64,6 +64,7 @@ COMMANDS = {
     "check-quality": LazyCommand("jobs.check_quality", "check_quality"),
     "replay": LazyCommand("jobs.replay", "replay"),
     "maintain": LazyCommand("jobs.maintain", "maintain"),
+    "migrate": LazyCommand("jobs.migrate", "migrate"),
     "export": LazyCommand("serving.exporter.cli", "export"),
     "alerts": LazyCommand("serving.exporter.backtest_cli", "app", help=ALERTS),
     "lab": LazyCommand("lab.cli", "app"),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from conf.exit_codes import WrongUseError
 from conf.settings import Settings
+from conf.warehouse_format import check_format
 
 
 def settings_of(conf: list[Path]) -> Settings:
@@ -11,7 +12,7 @@ def settings_of(conf: list[Path]) -> Settings:
     Read the settings of a warehouse that is there.
 
     Raises:
-        WrongUseError: they are wrong, or no warehouse is where they say.
+        WrongUseError: they are wrong, no warehouse is where they say, or a newer Plumbline has written it.
 
     """
     try:
@@ -25,4 +26,5 @@ def settings_of(conf: list[Path]) -> Settings:
             f"no warehouse at {root}, which [warehouse] root names: run the ingest, or correct the setting"
         )
         raise WrongUseError(message)
+    check_format(root)
     return settings

@@ -102,15 +102,20 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
 
     """
     make(warehouse, table)
-    held = {
-        field.name: field.dataType.simpleString()
-        for field in log_entries.schema(Path(path(warehouse, table)))
-    }
-    if all(held.get(field.name) == field.dataType.simpleString() for field in table.schema):
+    if not missing_columns(warehouse, table):
         return
     with lease(warehouse, MAINTENANCE, timeout_s=MAINTENANCE_S):
         empty = frame_of(spark, [], table.schema)
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path(warehouse, table))
+
+
+def missing_columns(warehouse: Path, table: Table) -> list[str]:
+    """Return the columns of the schema that an existing table lacks, or has without some of their fields."""
+    held = {
+        field.name: field.dataType.simpleString()
+        for field in log_entries.schema(Path(path(warehouse, table)))
+    }
+    return [field.name for field in table.schema if held.get(field.name) != field.dataType.simpleString()]
 
 
 def append(

@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 
 from conf.exit_codes import HeldError
 from conf.private_folder import make_private
+from conf.warehouse_format import mark_format
 
 MAINTENANCE = "maintenance"
 """The lease to rewrite tables that other processes append to; `maintain` and `replay` hold it."""
@@ -19,10 +20,11 @@ MAINTENANCE = "maintenance"
 @contextmanager
 def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
     """
-    Hold the lease of a layer, `_LAYER.lock` in the warehouse, while the block runs.
+    Hold the lease of a layer, `_LAYER.lock` in the warehouse, while the block runs; mark the warehouse.
 
     Raises:
         HeldError: another process holds it for longer than `timeout_s`; the message names its pid.
+        WarehouseFormatError: a newer Plumbline has written the warehouse.
 
     """
     make_private(warehouse)
@@ -32,6 +34,7 @@ def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
         with FileLock(warehouse / f"_{layer}.lock").acquire(timeout=timeout_s):
             try:
                 holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+                mark_format(warehouse)
                 yield
             finally:
                 holder.unlink(missing_ok=True)

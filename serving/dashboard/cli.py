@@ -11,6 +11,7 @@ from conf.http_hosts import LOOPBACK, LOOPBACKS, names_of
 from conf.instants import UNITS_S, seconds_of
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
+from conf.warehouse_format import check_format
 
 
 def dashboard(  # noqa: PLR0913 (the options of a command)
@@ -76,6 +77,7 @@ def _serve(root: Path, place: Listening, reach: timedelta) -> None:
     from serving.dashboard.users import Users, UsersError  # noqa: PLC0415
 
     host, port = place.host, place.port
+    check_format(root)
     try:
         users = Users.of_file(place.users) if place.users else None
         app = make(GoldReader.of_warehouse(root, QueryBounds()), names_of(host, place.names), reach, users)

@@ -14,6 +14,7 @@ from answers.gold.reader import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, time_range
 from conf.settings import PROJECT, Settings
+from conf.warehouse_format import check_format
 from serving.exporter.backtest import BacktestOutcome, backtest
 from serving.exporter.engine import EngineError
 from serving.exporter.rules import RuleError, rules_of
@@ -56,6 +57,7 @@ def run(
     """
     try:
         settings = Settings.load(*(conf or ()))
+        check_format(settings.warehouse_root)
         gold = ExportedGold(GoldReader.of_warehouse(settings.warehouse_root), asdict(settings.export))
         span = _span(gold, since, until)
         outcomes = backtest(gold, rules_of(rules or [RULES]), span)

@@ -1,4 +1,4 @@
-"""`plumbline export`: exit codes 0 stopped, 1 the port is taken, 2 wrong settings or no gold."""
+"""`plumbline export`: exit codes 0 stopped, 1 the port is taken, 2 wrong settings or no such gold."""
 
 import threading
 from dataclasses import asdict
@@ -15,6 +15,7 @@ from conf.http_hosts import LOOPBACK, LOOPBACKS
 from conf.metrics_endpoint import metrics_endpoint
 from conf.settings import Settings
 from conf.signals import stop_on_signals
+from conf.warehouse_format import check_format
 from serving.exporter.serve import registry_of
 
 
@@ -47,6 +48,7 @@ def export(
     """
     try:
         settings = Settings.load(*(conf or ()))
+        check_format(settings.warehouse_root)
         reader = GoldReader.of_warehouse(settings.warehouse_root)
         registry = registry_of(ExportedGold(reader, asdict(settings.export)))
     except (NoGoldError, ValueError) as error:

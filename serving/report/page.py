@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -16,6 +14,7 @@ from answers.answer import Answer, FigureRow
 from answers.formats import count, instant, plain
 from answers.listing import MOST_LISTED
 from answers.questions import WholeAnswer
+from conf.version import version
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -30,11 +29,7 @@ class Stamp:
     @classmethod
     def now(cls) -> "Stamp":
         """Return the stamp of this instant and of the Plumbline that is running."""
-        try:
-            version = version_of("plumbline")
-        except PackageNotFoundError:  # shipped by --py-files, without its metadata
-            version = "of an unknown version"
-        return cls(generated_at=datetime.now(UTC), version=version)
+        return cls(generated_at=datetime.now(UTC), version=version())
 
 
 def page(whole: WholeAnswer, span: str, stamp: Stamp) -> str:

@@ -82,10 +82,15 @@ def test_the_default_committer_of_version_1_is_still_accepted(tmp_path):
     [
         ("", ("User:ANONYMOUS",)),
         ('[telemetry.client_options]\n"sasl.username" = "ann"', ("User:ann",)),
+        (
+            '[telemetry.security]\nsecurity_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
+            'sasl_username = "bob"\nsasl_password_file = "/p"',
+            ("User:bob",),
+        ),
         ('[telemetry]\nown_principals = ["User:CN=p"]', ("User:CN=p",)),
     ],
 )
-def test_own_principals_are_set_or_those_of_the_client_options(tmp_path, text, principals):
+def test_own_principals_are_set_or_those_of_the_logins(tmp_path, text, principals):
     conf = tmp_path / "my.toml"
     conf.write_text(text)
 

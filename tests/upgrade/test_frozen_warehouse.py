@@ -1,0 +1,141 @@
+"""
+Every job continues on a warehouse and checkpoints that the last release wrote.
+
+`freeze.py` made it. A new release adds its own archive; those of releases that are still read stay.
+"""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from typer.testing import CliRunner
+
+from answers.gold.reader import GoldReader
+from conf.http_hosts import names_of
+from conf.settings import Settings
+from conf.warehouse_format import MARK
+from engine.delta import tables
+from engine.gold.former import former_repairs
+from engine.gold.stream import STREAM
+from engine.ingest.batches import parser_options, write_batch
+from engine.ingest.gaps import ends_in_bronze
+from engine.ingest.positions import former_queries, writer_of_query, writers
+from engine.ingest.sources import LINES, QUERIES, SOURCES
+from engine.streams.audit.ingest import repairs_of
+from engine.streams.log import StreamLog
+from engine.streams.parser_options import check_options
+from plumbline.cli import app
+from schemas.bronze import RAW, REQUEST_LOG
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.not_kept import QUARANTINE
+from schemas.silver.requests import REQUESTS
+from serving.dashboard.app import make
+from transforms.frames import frame_of
+
+ARCHIVES = sorted(Path(__file__).parent.glob("*.tar.xz"))
+LIMIT_BYTES = 300_000
+NEW_LINES = 40
+
+
+class FrozenWarehouse:
+    """A warehouse of a release, unpacked, and the commands of this tree on it."""
+
+    def __init__(self, archive, folder):
+        """Unpack it, and write settings without a Kafka cluster."""
+        shutil.unpack_archive(archive, folder)
+        self.conf = folder / "my.toml"
+        self.conf.write_text(
+            'telemetry = { bootstrap_servers = "127.0.0.1:1" }\n'
+            f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
+        )
+        self.settings = Settings.load(self.conf)
+        self.root = self.settings.warehouse_root
+
+    def run(self, *words, code=0):
+        """Run a command in this process; return what it printed."""
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        done = CliRunner().invoke(app, [*words, "--conf", str(self.conf)])
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        assert done.exit_code == code, (words, done.output, done.exception)
+        return done
+
+    def rows(self, table):
+        """Return the rows of a table."""
+        return DeltaTable(tables.path(self.root, table)).to_pyarrow_table().to_pylist()
+
+    def counted(self):
+        """Return the number of lines of request logs that gold has counted."""
+        return sum(row["lines_read"] for row in self.rows(DATA_QUALITY) if row["kind"] == "request-log")
+
+
+@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.name.removesuffix(".tar.xz"))
+def frozen(request, tmp_path):
+    return FrozenWarehouse(request.param, tmp_path)
+
+
+def ingest(spark, frozen):
+    """Write the next batch of lines as the ingest does, with the id of the frozen checkpoint."""
+    writer = writer_of_query(frozen.settings, LINES)
+    log = StreamLog(writer.checkpoint)
+    ends = ends_in_bronze(writer)
+    last, topic = log.offsets[-1], f"{frozen.settings.telemetry.topic_prefix}{SOURCES[0].kind}"
+    rows = sorted(frozen.rows(REQUEST_LOG), key=lambda row: row["offset"])[:NEW_LINES]
+    end = ends[topic, 0]
+    new = [row | {"offset": end + n, "position": f"{row['node']}/new/{n}"} for n, row in enumerate(rows)]
+    records, batch = frame_of(spark, new, RAW), {(topic, 0): (end, end + NEW_LINES)}
+    more = {"settings": frozen.settings, "app_id": writer.id, "offsets": batch}
+
+    write_batch(records, last, LINES, **more)  # a retry of the last batch: each table has it
+    assert not any("/new/" in row["position"] for row in frozen.rows(REQUEST_LOG))
+    log.write_ends(last + 1, ends | {(topic, 0): end + NEW_LINES})
+    write_batch(records, last + 1, LINES, is_new=True, **more)
+    log.write_commit(last + 1)
+
+
+def test_every_job_continues_on_it(spark, frozen):
+    for query in QUERIES:
+        writer = writer_of_query(frozen.settings, query)
+        assert StreamLog(writer.checkpoint).commits, query.name
+        assert former_queries(frozen.settings, query) == []
+        check_options(writer.checkpoint, str(parser_options(frozen.settings)))
+    assert repairs_of(writers(frozen.settings)) == []
+    assert [*STREAM.repairs(frozen.settings), *former_repairs(frozen.settings)] == []
+    lines, requests = frozen.counted(), len(frozen.rows(REQUESTS))
+    assert lines == requests + len(frozen.rows(QUARANTINE)) > 500
+
+    shown = frozen.run("migrate").stderr
+    assert f"to do: {frozen.root / MARK} is written: format 1" in shown
+    assert not (frozen.root / MARK).exists()
+    frozen.run("migrate", "--yes")
+    assert "nothing to do" in frozen.run("migrate").stderr
+
+    ingest(spark, frozen)
+    assert repairs_of(writers(frozen.settings)) == []
+    assert len(frozen.rows(REQUESTS)) == requests + NEW_LINES
+
+    frozen.run("build-gold")
+    assert frozen.counted() == lines + NEW_LINES
+    assert "request-log: 0 would be restored, 1 stay" in frozen.run("replay", "--dry-run").stderr
+    assert "checks passed" in frozen.run("check-quality", "--layer", "silver").stdout
+    assert "checks passed" in frozen.run("check-quality", "--layer", "gold").stdout
+    frozen.run("maintain", "--yes")
+    assert frozen.counted() == lines + NEW_LINES
+
+    json_file = frozen.conf.with_suffix(".json")
+    frozen.run("report", "--json", str(json_file))
+    verdict = json.loads(json_file.read_text())["verdict"]["sentence"]
+    assert verdict.startswith("Broker 3's link to broker 1 is slow by ")  # as injected: docs/example
+    assert json.loads(frozen.run("ask", "fetches", "--json").stdout)["cluster"] == "frozen"
+    assert "plumbline_" in frozen.run("export", "--once").stdout
+    frozen.run("compare", "3.6.2", "3.9.1", code=2)  # one run of each arm: inconclusive
+    page = make(GoldReader.of_warehouse(frozen.root), names_of("127.0.0.1")).server.test_client().get("/")
+    assert page.status_code == 200
+
+
+def test_the_archives_are_small():
+    assert ARCHIVES
+    assert [archive.name for archive in ARCHIVES if archive.stat().st_size > LIMIT_BYTES] == []
