@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 
@@ -45,3 +47,14 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@cache
+def sync_above(folder: Path) -> None:
+    """Force the names of a folder and of the folders above it to disk, up to its disk, once per process."""
+    folder = folder.resolve()
+    device = folder.stat().st_dev
+    for above in folder.parents:
+        if above.stat().st_dev == device:
+            with suppress(PermissionError):  # no job created a folder that it cannot read
+                sync(above)

@@ -170,6 +170,7 @@ def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops
         gate.enter()
         try:
             offsets = offsets_of(log, batch_id, settings.telemetry)
+            log.sync(batch_id)
             numbers, shares = shared_out(batch.sparkSession, offsets, query)
             written = write_batch(
                 numbers,

@@ -5,9 +5,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -24,8 +25,19 @@ LOOK_EVERY_S = 0.05
 class Job:
     """One start of `plumbline WORD`; `said` has its output."""
 
-    def __init__(self, conf: Path, word: str, *options: str, fail_at: str = "") -> None:
-        """Start the job in its own session, so that Ctrl-C of the campaign does not reach it."""
+    def __init__(
+        self,
+        conf: Path,
+        word: str,
+        *options: str,
+        fail_at: str = "",
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """
+        Start the job in its own session, so that Ctrl-C of the campaign does not reach it.
+
+        `variables` are added to its environment.
+        """
         self.word, self._said = word, conf.parent / f"{word}.txt"
         self._children = list[psutil.Process]()
         self._checkpoints = Path(Settings.load(conf).warehouse.checkpoints)
@@ -35,7 +47,7 @@ class Job:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "plumbline", word, "--conf", str(conf), *options],
                 cwd=PROJECT,
-                env=os.environ | ({VARIABLE: fail_at} if fail_at else {}),
+                env=os.environ | ({VARIABLE: fail_at} if fail_at else {}) | dict(variables),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 from deltalake.transaction import AddAction, Transaction
 
 from conf.atomic_file import sync
-from engine.delta.log_entries import checkpoint_when_due, interval_of
+from engine.delta.log_entries import checkpoint_when_due, interval_of, mark_settled, settle
 from engine.delta.log_state import FILES
 
 WRITER_VERSION = 2
@@ -59,10 +59,12 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
         head = _head(where, writer)
         if head.batches[writer] >= transaction.version:
             return False
+        settle(where, head.version)
         if _put(_entry(where, head.version + 1), _actions(adds, transaction, head.partition_by)):
             break
     head.version += 1
     head.batches[writer] = transaction.version
+    mark_settled(where, head.version)
     checkpoint_when_due(where, head.version, head.interval)
     return True
 

@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta.data_files import WITHOUT_DICTIONARY
-from engine.delta.log_entries import thin_checkpoints
+from engine.delta.log_entries import settle, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
@@ -197,6 +197,7 @@ def vacuum(log: DeltaTable, hours: int) -> None:
     """Remove the files that `unneeded` returns, and the empty folders: each append creates a folder."""
     where = Path(log.table_uri.removeprefix("file://"))
     removed = log.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
+    settle(where, log.version())
     for folder in {(where / path).parent for path in removed}:
         _remove_if_empty(folder, where)
     for leftover in where.glob("*/_temporary"):  # left by a killed Spark job
@@ -215,8 +216,7 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
     """
     where = Path(log.table_uri.removeprefix("file://"))
     entries = where / "_delta_log"
-    log.create_checkpoint()
-    thin_checkpoints(where)
+    write_checkpoint(where, log)
     until = time.time() - hours * 3_600
     versions = {file: match for file in entries.iterdir() if (match := VERSION_FILE.match(file.name))}
     old = [
@@ -231,15 +231,18 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
 
 
 def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
-    """Commit; read the log and try again when a conflicting commit came first."""
+    """Commit and sync; read the log and try again when a conflicting commit came first."""
     for attempt in range(1, TRIES + 1):
         try:
             log.update_incremental()
-            return commit()
+            result = commit()
         except CommitFailedError:
             if attempt == TRIES:
                 raise
             time.sleep(min(0.05 * attempt, 0.5))
+        else:
+            settle(Path(log.table_uri.removeprefix("file://")), log.version())
+            return result
     raise AssertionError
 
 

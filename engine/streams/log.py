@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conf.atomic_file import sync, sync_above
 from conf.names import TelemetryPartition
-from engine.process.hadoop_files import is_as_written, write_whole
+from engine.process.hadoop_files import crc_of, is_as_written, write_whole
 
 Ends = dict[TelemetryPartition, int]
 
@@ -101,6 +102,24 @@ class StreamLog:
         metadata = metadata | {"batchTimestampMs": int(time.time() * 1_000)}
         lines = (VERSION, json.dumps(metadata), json.dumps(_by_topic(ends), separators=(",", ":")))
         write_whole(self.offsets_file(batch), "\n".join(lines))
+
+    def sync(self, batch: int) -> None:
+        """
+        Force the offset log up to a batch, and the commit log up to the batch before, to disk.
+
+        Spark syncs neither. A batch calls this before its first commit to a table: after a power cut, tables
+        are then never ahead of the offset log, and of each log only the newest entry can be torn.
+        """
+        files = [self.offsets_file(batch), self.commits_file(batch - 1)]
+        if batch == 0:
+            files += [self.folder / "metadata", *self.folder.glob("sources/*/0")]
+        present = [each for file in files for each in (file, crc_of(file)) if each.exists()]
+        for file in present:
+            sync(file)
+        for folder in {above for file in present for above in file.parents}:
+            if folder.is_relative_to(self.folder):
+                sync(folder)
+        sync_above(self.folder)
 
     def write_commit(self, batch: int) -> None:
         """Write a batch into the commit log as Spark would have."""

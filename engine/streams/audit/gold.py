@@ -31,14 +31,14 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     """
     read = [log_state(where) for where in inputs]
     for state in read:
-        broken = state.hole or state.torn
+        broken = state.hole or next(iter(state.torn), None)
         if broken is not None:
             step = f"reading the log of {name_of(state)}"
             way_out = f"run `plumbline ingest`, which may repair it, or {RESTORE}"
             raise StateError(broken, step, "is missing or not whole", way_out)
     states = [log_state(where) for where in gold]
     repairs = [repair for state in states for repair in table_repairs(state)]
-    torn = [state for state in states if state.torn is not None]
+    torn = [state for state in states if state.torn]
     log = StreamLog(checkpoint)
     repairs += torn_metadata(checkpoint)
     newest = _newest_whole(log)
@@ -46,7 +46,7 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     set_back = [state for state in states if state.version < known.get(state.where.name, -1)]
     if torn or set_back or newest is None:
         # The evidence that gold was set back goes last. If the repair stops before, the next audit finds it.
-        without_torn = [torn_entry_repair(state, AGAIN) for state in torn]
+        without_torn = [repair for state in torn for repair in torn_entry_repair(state, AGAIN)]
         return repairs + _start_over(log) + without_torn + _without_note(log, set_back)
     is_cut_off = _is_ahead(log, newest, read) or _has_lost(log, newest, read)
     return repairs + (_start_over(log) if is_cut_off else _set_back(log, newest))
