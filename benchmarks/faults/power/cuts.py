@@ -19,10 +19,7 @@ from benchmarks.faults.kills import START_SHARE, STARTING_S, WORKING_S, Hit
 from benchmarks.faults.lines import all_lines
 from benchmarks.faults.power.disk import PowerDisk
 from benchmarks.faults.site import JobsWarehouse, Site, checkpoint_often
-from benchmarks.faults.steady import BATCH, COMES_TO_WORK_S, LINES_PER_S, KillOutcome, against_twin
-from schemas.bronze import BRONZE
-from schemas.gold import GOLD as GOLD_TABLES
-from schemas.silver import SILVER
+from benchmarks.faults.steady import ALL, BATCH, COMES_TO_WORK_S, LINES_PER_S, KillOutcome, against_twin
 
 HOW = "power cut"
 
@@ -94,7 +91,7 @@ def _wait(is_done: Callable[[], bool], jobs: Sequence[Job], for_s: float) -> boo
 
 
 def _checkpoint_often(root: Path, disk: PowerDisk) -> None:
-    for table in (*BRONZE, *SILVER, *GOLD_TABLES):
+    for table in ALL:
         where = oracles.where(root, table)
         if any((where / "_delta_log").glob("*.json")):
             checkpoint_often(where)
