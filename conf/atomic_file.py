@@ -50,11 +50,11 @@ def sync(path: Path) -> None:
 
 
 @cache
-def sync_above(folder: Path) -> None:
-    """Force the names of a folder and of the folders above it to disk, up to its disk, once per process."""
+def sync_name(folder: Path) -> None:
+    """Force the name of a folder, and of each folder above it on its disk, to disk, once per process."""
     folder = folder.resolve()
-    device = folder.stat().st_dev
-    for above in folder.parents:
-        if above.stat().st_dev == device:
-            with suppress(PermissionError):  # no job created a folder that it cannot read
-                sync(above)
+    above = folder.parent
+    if above != folder and above.stat().st_dev == folder.stat().st_dev:
+        with suppress(PermissionError):  # no job created a folder in one that it cannot read
+            sync(above)
+        sync_name(above)

@@ -87,6 +87,11 @@ class Job:
         return any(_newest(folder / "offsets") > _newest(folder / "commits") for folder in self._queries())
 
     @property
+    def has_jvm(self) -> bool:
+        """Return whether the job has started its JVM, which it does after its audit."""
+        return self.code is None and bool(self._children)
+
+    @property
     def has_left_its_jvm(self) -> bool:
         """Return whether the JVM still runs after the Python process; it should end by itself soon."""
         return self.code is not None and any(map(_is_alive, self._children))

@@ -45,7 +45,7 @@ HELD: dict[str, tuple[tuple[str, ...], str]] = {
     "kill -9 at a named point": (OF_KILLS, "how each job ended"),
     "power cut at a random moment": (
         OF_KILLS[:-1],
-        "both jobs start again by themselves; the cuts took something",
+        "ingest, gold and `maintain` start again by themselves; the cuts took something",
     ),
     "kill -9 at named points, and at random": (OF_KILLS, "how each job ended"),
     "topic replayed": (OF_EDGE, "silver has each line twice; gold is unchanged except `gold.data_quality`"),

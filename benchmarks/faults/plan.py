@@ -35,8 +35,8 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
-POWER_CUTS = 10
-"""Cuts of one warehouse; `ROUNDS` warehouses."""
+POWER_ROUNDS, POWER_CUTS = 2, 25
+"""Warehouses, and power cuts of each."""
 
 SHORT_POINTS = 3
 
@@ -83,9 +83,9 @@ def whole() -> list[Entry]:
             name="power-cuts",
             group="power cut at a random moment",
             run=partial(power_cuts, POWER_CUTS),
-            times=ROUNDS,
+            times=POWER_ROUNDS,
             n=POWER_CUTS,
-            expected_s=40.0 * POWER_CUTS,
+            expected_s=25.0 * POWER_CUTS,
             files=(*files_of("power.cuts"), SOURCE),
         ),
     ]

@@ -7,8 +7,8 @@ second per table, because it plans a query. `docs/decisions/006-light-commits.md
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,10 +22,11 @@ from deltalake.transaction import (
 )
 from pyspark.sql.types import StructType, TimestampType
 
-from conf.atomic_file import sync, sync_above
-from engine.delta.data_files import NULL_PARTITION, stats_json
-from engine.delta.log_state import FILES, added_files, entry, entry_file
+from conf.atomic_file import sync, sync_name
+from engine.delta.data_files import NULL_PARTITION, stats_json, sync_files
+from engine.delta.log_state import FILES, REWRITING, added_files, entry, entry_file
 from engine.process.fail_points import reached
+from engine.process.hadoop_files import sync_checked
 from schemas.fields import Table
 
 _held = threading.local()
@@ -72,8 +73,8 @@ def create(where: Path, table: Table, properties: Mapping[str, str]) -> None:
         post_commithook_properties=NO_HOOKS,
     )
     _sync_entry(where, 0)
-    for folder in (where, where.parent, where.parent.parent):
-        sync(folder)
+    sync(where)
+    sync_name(where)
 
 
 def schema(where: Path) -> StructType:
@@ -101,7 +102,7 @@ def commit(
         commit_properties=properties,
         post_commithook_properties=NO_HOOKS,
     )
-    _sync_entry(where, log.version() + 1)  # `log` is as before the commit, and no commit is retried
+    _sync_entry(where, log.version() + 1)  # `log` is as before the commit, which is tried once
     checkpoint_when_due(where, log.version() + 1, interval_of(log))
 
 
@@ -110,17 +111,16 @@ def settle(where: Path, version: int) -> None:
     Force the log up to a version to disk, with the files that its entries add; then a commit may follow.
 
     delta-rs and Delta Spark sync nothing, and `maintain` commits with them while streams append. Without
-    this, a power cut could leave a whole entry after an empty one, which cannot be repaired.
+    this, a power cut could leave a whole entry after an empty one, which cannot be repaired. Each process
+    does it once per entry; entries below the first one that it sees were settled by the writer of that one.
     """
-    if _settled.get(where) == version:
+    if _settled.get(where, -1) >= version:
         return
-    sync_above(where)
-    for each in range(min(_settled.get(where, version - 1) + 1, version), version + 1):
+    sync_name(where)
+    for each in range(_settled.get(where, version - 1) + 1, version + 1):
         files = added_files(where, entry(where / "_delta_log", each) or [])
-        _sync_files(where, (file for file, _ in files if file.exists()))
-        if entry_file(where / "_delta_log", each).exists():
-            _sync_entry(where, each)
-    mark_settled(where, version)
+        sync_files(where, (file for file, _ in files if file.exists()))
+        _sync_entry(where, each)
 
 
 def mark_settled(where: Path, version: int) -> None:
@@ -128,21 +128,40 @@ def mark_settled(where: Path, version: int) -> None:
     _settled[where] = version
 
 
+@contextmanager
+def rewriting(log: DeltaTable) -> Iterator[None]:
+    """
+    Mark a table of bronze or silver while a block commits with delta-rs or Delta Spark, then settle its log.
+
+    No batch would write such a commit again. If a power cut tears it, the marker tells the next audit that it
+    was not finished, so that the table can go back to the version before.
+    """
+    where = folder_of(log)
+    marker = where / REWRITING
+    marker.touch()
+    sync(where)
+    try:
+        yield
+    finally:
+        log.update_incremental()
+        settle(where, log.version())
+        marker.unlink(missing_ok=True)
+        sync(where)
+
+
+def folder_of(log: DeltaTable) -> Path:
+    """Return the folder of a table."""
+    return Path(log.table_uri.removeprefix("file://"))
+
+
 def _sync_entry(where: Path, version: int) -> None:
-    """Sync an entry and its folder; its files must be on disk."""
-    sync(entry_file(where / "_delta_log", version))
-    sync(where / "_delta_log")
+    """Sync an entry, the checksums of Delta Spark, and their folder; the entry's files must be on disk."""
+    file = entry_file(where / "_delta_log", version)
+    for each in (file, file.with_suffix(".crc")):
+        if each.exists():
+            sync_checked(each)
+    sync(file.parent)
     mark_settled(where, version)
-
-
-def _sync_files(where: Path, files: Iterable[Path]) -> None:
-    """Sync files of a table and the folders between them and the table."""
-    folders = set()
-    for file in files:
-        sync(file)
-        folders |= {folder for folder in file.parents if folder.is_relative_to(where)}
-    for folder in folders:
-        sync(folder)
 
 
 def interval_of(log: DeltaTable) -> int:
@@ -200,7 +219,7 @@ def _last_checkpoint(where: Path) -> int:
 
 def added(where: Path, attempt: Path, table: Table, *, data_change: bool = True) -> Iterator[AddAction]:
     """Yield the add actions of an attempt's files with rows, with statistics; the files are synced before."""
-    _sync_files(where, attempt.rglob("*.parquet"))
+    sync_files(where, attempt.rglob("*.parquet"))
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
     for file in sorted(attempt.rglob("*.parquet")):
         footer = pq.read_metadata(file)

@@ -33,6 +33,9 @@ PLUMBLINE_FOLDERS = ("ingest_", "replay-")
 FILES = "plumblineFiles"
 """Key in `commitInfo`: how many files an entry adds and removes. It exposes an entry cut at a line end."""
 
+REWRITING = "_rewriting"
+"""File in a table's folder while a job other than a stream commits to the table."""
+
 END = b"PAR1"
 """The last bytes of a Parquet file."""
 

@@ -69,6 +69,8 @@ class GoldStream:
         folders = {table.name: Path(tables.path(settings.warehouse_root, table)) for table in self.gold}
         present = {name: where for name, where in folders.items() if (where / "_delta_log").is_dir()}
         versions = {name: log_entries.opened(where).version() for name, where in present.items()}
+        for name, where in present.items():
+            log_entries.settle(where, versions[name])  # `maintain` may have written it
         note_versions(self.checkpoint(settings), versions)
 
 

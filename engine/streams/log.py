@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conf.atomic_file import sync, sync_above
+from conf.atomic_file import sync, sync_name
 from conf.names import TelemetryPartition
-from engine.process.hadoop_files import crc_of, is_as_written, write_whole
+from engine.process.hadoop_files import is_as_written, sync_checked, write_whole
 
 Ends = dict[TelemetryPartition, int]
 
@@ -105,21 +105,19 @@ class StreamLog:
 
     def sync(self, batch: int) -> None:
         """
-        Force the offset log up to a batch, and the commit log up to the batch before, to disk.
+        Force a batch of the offset log to disk, which Spark does not.
 
-        Spark syncs neither. A batch calls this before its first commit to a table: after a power cut, tables
-        are then never ahead of the offset log, and of each log only the newest entry can be torn.
+        A batch calls this before its first commit to a table, so that no table is ever ahead of the offset
+        log. The commit log needs no sync: a batch that it lost is retried, and the tables skip it.
         """
-        files = [self.offsets_file(batch), self.commits_file(batch - 1)]
+        files = [self.offsets_file(batch)]
         if batch == 0:
             files += [self.folder / "metadata", *self.folder.glob("sources/*/0")]
-        present = [each for file in files for each in (file, crc_of(file)) if each.exists()]
-        for file in present:
-            sync(file)
-        for folder in {above for file in present for above in file.parents}:
-            if folder.is_relative_to(self.folder):
-                sync(folder)
-        sync_above(self.folder)
+        for file in files:
+            sync_checked(file)
+        for folder in {file.parent for file in files}:
+            sync(folder)
+            sync_name(folder)
 
     def write_commit(self, batch: int) -> None:
         """Write a batch into the commit log as Spark would have."""

@@ -28,13 +28,13 @@ def written(checkpoint: Path) -> dict[str, Pair]:
 
 
 def note_written(checkpoint: Path, tables: Iterable[str], batch: int) -> None:
-    """Note a batch for the tables it was written into."""
+    """Note a batch for the tables it was written into. It is not synced: a torn note counts as missing."""
     note = written(checkpoint)
     for name in tables:
         newest, _ = note.get(name, NONE)
         if batch > newest:
             note[name] = (batch, newest)
-    write_atomically(checkpoint / WRITTEN, json.dumps(note), is_synced=True)
+    write_atomically(checkpoint / WRITTEN, json.dumps(note))
 
 
 def versions(checkpoint: Path) -> dict[str, int]:
@@ -47,5 +47,5 @@ def versions(checkpoint: Path) -> dict[str, int]:
 
 
 def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
-    """Note the versions of tables."""
+    """Note the versions of tables; synced, because without the note a torn table of gold is built anew."""
     write_atomically(checkpoint / VERSIONS, json.dumps(dict(tables)), is_synced=True)

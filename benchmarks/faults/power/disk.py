@@ -12,6 +12,14 @@ NEVER_SYNCED = ("empty", "zeros", "whole")
 """What a power cut can leave of a file whose name is on disk and whose content was never synced."""
 
 
+def library(folder: Path) -> Path:
+    """Compile the library to preload into a folder."""
+    compiled = folder.resolve() / "synced.so"
+    command = ["cc", "-shared", "-fPIC", "-O2", "-o", str(compiled), str(SOURCE), "-ldl"]
+    subprocess.run(command, check=True)
+    return compiled
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     key: str
@@ -32,9 +40,7 @@ class PowerDisk:
     def __init__(self, root: Path, state: Path) -> None:
         """Use an existing folder `root`; `state` holds the library and the records."""
         state.mkdir()
-        self.root, self._state, self._library = root.resolve(), state, state / "synced.so"
-        command = ["cc", "-shared", "-fPIC", "-O2", "-o", str(self._library), str(SOURCE), "-ldl"]
-        subprocess.run(command, check=True)
+        self.root, self._state, self._library = root.resolve(), state, library(state)
         self.lost = 0  # files and folders of which a cut has taken something
         self.seal()
 

@@ -2,6 +2,7 @@
  * A library to preload that records what a power cut cannot take away: each file and folder below POWER_ROOT as
  * it was at its last fsync, in POWER_SHADOW. A file's copy is `f-KEY`; a folder's is `d-KEY`, one line
  * `KEY KIND NAME` per entry. A key is inode and birth time, because a file system reuses inodes.
+ * With SYNC_OFF nothing is recorded and nothing is synced: what a job would cost without.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -71,6 +72,7 @@ static void record(int fd) {
 #define RECORDED(name)                                                  \
     int name(int fd) {                                                  \
         static int (*real)(int);                                        \
+        if (getenv("SYNC_OFF") != NULL) return 0;                       \
         if (real == NULL) real = (int (*)(int))dlsym(RTLD_NEXT, #name); \
         record(fd);                                                     \
         return real(fd);                                                \

@@ -3,7 +3,7 @@
 import pytest
 from deltalake import DeltaTable
 
-from engine.delta.log_state import entry_file, log_state
+from engine.delta.log_state import REWRITING, entry_file, log_state
 from tests.engine.streams.made_stream import Stream, tear
 
 TEARS = ["empty", "half", "nul", "gone"]
@@ -86,3 +86,35 @@ def test_a_merge_whose_file_is_torn_stops_the_job_if_a_merged_file_is_gone(strea
         (stream.bronze / file.rpartition("/")[2]).unlink()
 
     assert "00000000000000000003.json" in stream.refused()
+
+
+@pytest.mark.parametrize("how", ["empty", "half", "nul"])
+def test_a_torn_commit_of_an_interrupted_rewrite_is_undone(stream, how):
+    """No batch would write it again; the next `maintain` or `replay` does."""
+    stream.write(3)
+    DeltaTable(stream.bronze).optimize.compact()
+    tear(stream.entry(stream.bronze), how)
+    (stream.bronze / REWRITING).touch()
+
+    (message,) = stream.audit()
+
+    assert "00000000000000000003.json is torn, or its files are; a `maintain` or `replay` was" in message
+    assert DeltaTable(stream.bronze).count() == 30
+
+
+def test_a_torn_commit_that_no_rewrite_was_under_way_for_stops_the_job(stream):
+    """It may hold rows of a finished `replay`, which have left the quarantine."""
+    stream.write(3)
+    DeltaTable(stream.bronze).optimize.compact()
+    tear(stream.entry(stream.bronze), "empty")
+
+    assert "no retried batch would write it again" in stream.refused()
+
+
+def test_a_marked_rewrite_does_not_excuse_a_lost_batch(stream):
+    stream.write(3)
+    (stream.silver / REWRITING).touch()
+    for version in (1, 2):
+        tear(stream.entry(stream.silver, version), "empty")
+
+    assert "silver/requests/_delta_log ends with batch 0 of" in stream.refused()
