@@ -43,7 +43,7 @@ sizes, and success after the file is restored from a copy""".replace("\n", " ")
 HELD: dict[str, tuple[tuple[str, ...], str]] = {
     "kill -9 of ingest or gold at a random moment": (OF_KILLS, "how each job ended"),
     "kill -9 at a named point": (OF_KILLS, "how each job ended"),
-    "power cut at a random moment": (
+    "power cuts": (
         OF_KILLS[:-1],
         "ingest, gold and `maintain` start again by themselves; the cuts took something",
     ),

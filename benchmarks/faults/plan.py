@@ -81,7 +81,7 @@ def whole() -> list[Entry]:
         ),
         Entry(
             name="power-cuts",
-            group="power cut at a random moment",
+            group="power cuts",
             run=partial(power_cuts, POWER_CUTS),
             times=POWER_ROUNDS,
             n=POWER_CUTS,
