@@ -1,6 +1,7 @@
 """Which files are forced to disk before a batch's first commit, and before a commit on top of another's."""
 
 import os
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from conf.settings import Settings, WarehouseSettings
 from engine.delta import appends, log_entries
 from engine.delta.log_state import REWRITING
 from engine.gold.stream import STREAM
-from engine.process.hadoop_files import crc_of
+from engine.process.hadoop_files import MAGIC, crc_of
 from engine.streams.log import StreamLog
 
 
@@ -150,11 +151,12 @@ def test_the_checksums_of_delta_spark_are_synced_with_its_files(tmp_path, synced
     where = tmp_path / "silver" / "t"
     write_deltalake(where, pa.table({"n": [1]}))
     (file,) = where.glob("*.parquet")
-    log = where / "_delta_log"
-    checksums = {crc_of(file), crc_of(log / f"{0:020}.json"), log / f"{0:020}.crc"}
-    for crc in checksums:
-        crc.write_bytes(b"crc\x00\x00\x00\x02\x00")
+    entry = where / "_delta_log" / f"{0:020}.json"
+    for each in (file, entry):
+        content = each.read_bytes()
+        crc_of(each).write_bytes(MAGIC + len(content).to_bytes(4) + zlib.crc32(content).to_bytes(4))
+    entry.with_suffix(".crc").write_text("{}")
 
     log_entries.settle(where, 0)
 
-    assert checksums <= set(synced)
+    assert {crc_of(file), crc_of(entry), entry.with_suffix(".crc")} <= set(synced)
