@@ -35,7 +35,7 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
-POWER_ROUNDS, POWER_CUTS = 2, 25
+POWER_ROUNDS, POWER_CUTS = 5, 10
 """Warehouses, and power cuts of each."""
 
 SHORT_POINTS = 3
