@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
 import psutil
 
+from benchmarks.pipeline.measure import tree
 from conf.settings import PROJECT, Settings
 from engine.process.fail_points import VARIABLE
 
@@ -134,6 +135,23 @@ class Job:
     def _queries(self) -> list[Path]:
         """Return the checkpoint folders of the job's queries; a job may have none."""
         return list(self._checkpoints.glob(QUERIES[self.word])) if self.word in QUERIES else []
+
+
+@contextmanager
+def standing_still(jobs: Sequence[Job]) -> Iterator[None]:
+    """Stop all processes of the jobs that run, and let them go on after the block."""
+    stopped = list[psutil.Process]()
+    try:
+        for _ in range(2):  # a process may have started another one before it stopped
+            for process in (one for job in jobs if job.code is None for one in tree(psutil.Process(job.pid))):
+                with suppress(psutil.NoSuchProcess):
+                    process.suspend()
+                    stopped.append(process)
+        yield
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
 
 
 def batch_ends(checkpoint: Path, known: Collection[int] = ()) -> dict[int, dict[tuple[str, int], int]]:

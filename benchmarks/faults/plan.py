@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.faults import kills, steady
-from benchmarks.faults.power.cuts import power_cuts
+from benchmarks.faults.power.cuts import COPIES, power_cuts
 from benchmarks.faults.power.disk import SOURCE
 from benchmarks.faults.steady import KillOutcome
 from conf.settings import PROJECT
@@ -35,8 +35,8 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
-POWER_ROUNDS, POWER_CUTS = 5, 10
-"""Warehouses, and power cuts of each."""
+POWER_ROUNDS, POWER_CUTS = 4, 3
+"""Warehouses, and power cuts with a restart of each; each comes with `COPIES` that are only audited."""
 
 SHORT_POINTS = 3
 
@@ -84,8 +84,8 @@ def whole() -> list[Entry]:
             group="power cuts",
             run=partial(power_cuts, POWER_CUTS),
             times=POWER_ROUNDS,
-            n=POWER_CUTS,
-            expected_s=25.0 * POWER_CUTS,
+            n=POWER_CUTS * (1 + COPIES),
+            expected_s=50.0 * POWER_CUTS,
             files=(*files_of("power.cuts"), SOURCE),
         ),
     ]

@@ -50,30 +50,35 @@ class PowerDisk:
         return self._recording(self._state / "synced")
 
     def cut(self, dice: random.Random) -> None:
+        """Leave in the folder what a power cut leaves; all jobs must have been killed before."""
+        left = self._state / "left"
+        self.leave(left, dice)
+        for each in self.root.iterdir():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+        for each in left.iterdir():
+            each.rename(self.root / each.name)
+        left.rmdir()
+        self.seal()
+
+    def leave(self, left: Path, dice: random.Random) -> None:
         """
-        Leave in the folder what is on disk after a power cut; all jobs must have been killed before.
+        Write into a new folder what a power cut leaves; all jobs must stand still.
 
         Half of the cuts lose everything that was not synced. The others keep each name and each content with
         one half of probability, as a disk does that has written a part of its cache.
         """
         now = self._state / "now"
         self._sync_all(now, "-type", "d")
-        _Cut(self._state / "synced", now, dice if dice.random() < 0.5 else None).leave(self)
+        cut = _Cut(self._state / "synced", now, dice if dice.random() < 0.5 else None)
+        left.mkdir()
+        cut.leave(self.root, left)
+        self.lost += cut.lost
         shutil.rmtree(now)
-        self.seal()
 
     def seal(self) -> None:
         """Sync everything: it survives the next cut."""
         shutil.rmtree(self._state / "synced", ignore_errors=True)
         self._sync_all(self._state / "synced")
-
-    def replace(self, left: Path) -> None:
-        """Put the files of `left` into the folder, instead of its own."""
-        for each in self.root.iterdir():
-            shutil.rmtree(each) if each.is_dir() else each.unlink()
-        for each in left.iterdir():
-            each.rename(self.root / each.name)
-        left.rmdir()
 
     def _sync_all(self, shadow: Path, *which: str) -> None:
         shadow.mkdir()
@@ -96,15 +101,10 @@ class _Cut:
         self._synced, self._now, self._dice = synced, now, dice
         self.lost = 0
 
-    def leave(self, disk: PowerDisk) -> None:
-        """Replace the disk's content."""
-        state = disk.root.stat()
-        key = next(file.name[2:] for file in self._now.glob(f"d-{state.st_ino}-*"))
-        left = self._synced.parent / "left"
-        left.mkdir()
-        self._folder(key, disk.root, left)
-        disk.replace(left)
-        disk.lost += self.lost
+    def leave(self, root: Path, left: Path) -> None:
+        """Write what is left of a folder."""
+        key = next(file.name[2:] for file in self._now.glob(f"d-{root.stat().st_ino}-*"))
+        self._folder(key, root, left)
 
     def _folder(self, key: str, here: Path | None, left: Path) -> None:
         """Write what is left of a folder; `here` is where it is now, None if it is deleted."""
