@@ -46,6 +46,6 @@ def answering(app: WsgiApp, names: frozenset[str]) -> WsgiApp:
         if is_own(environ.get("HTTP_HOST", ""), names):
             return app(environ, start_response)
         start_response("400 Bad Request", [("Content-Type", "text/plain; charset=utf-8")])
-        return [b"This server does not answer to the name in the Host header; see its option --name.\n"]
+        return [b"This server answers only to its address and its own names.\n"]
 
     return answer

@@ -120,7 +120,9 @@ def run(state: Path, plan: ScenarioPlan, *, say: Say = print) -> Path:
     lab = Lab.load(state)
     plan = plan.resolved(lab.broker_ids)
     pairs = plan.delayed(list(lab.pairs()))
-    already = [f"{row['follower']}->{row['leader']}" for row in links(state) if row["nominal_ms"]]
+    already = [
+        f"follower {row['follower']} from leader {row['leader']}" for row in links(state) if row["nominal_ms"]
+    ]
     if already:
         message = (
             f"already delayed: {', '.join(already)}. Run `plumbline lab delay --clear --state {state}` first"
@@ -181,7 +183,7 @@ def _inject(
     time.sleep(plan.quiet_s)
     try:
         injected_ns = set_delay(state, dict.fromkeys(pairs, plan.delay_ms))
-        names = ", ".join(f"{f}->{leader}" for f, leader in pairs) or "nothing"
+        names = ", ".join(f"follower {f} from leader {leader}" for f, leader in pairs) or "nothing"
         say(f"{plan.scenario}: {plan.delay_ms:g} ms on {names} for {plan.for_s:g} s")
         time.sleep(plan.for_s)
     finally:

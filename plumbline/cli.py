@@ -51,6 +51,7 @@ COMMANDS = {
     "demo": LazyCommand("plumbline.demo", "demo"),
     "report": LazyCommand("jobs.report", "report"),
     "ask": LazyCommand("serving.ask.cli", "ask"),
+    "mcp": LazyCommand("serving.ask.mcp_server", "serve_mcp"),
     "dashboard": LazyCommand("serving.dashboard.cli", "dashboard"),
     "compare": LazyCommand("jobs.compare", "compare", cls="Compare"),
     "collect": LazyCommand("collectors.cli", "collect"),

@@ -121,7 +121,7 @@ def test_a_run_over_links_that_are_already_slow_is_refused(quiet_lab):
     """Its quiet lead time would not be quiet."""
     set_delay(quiet_lab.state, {(1, 2): 5.0})
 
-    with pytest.raises(LabError, match=r"already delayed: 1->2. Run .*--clear"):
+    with pytest.raises(LabError, match=r"already delayed: follower 1 from leader 2. Run .*--clear"):
         scenarios.run(
             quiet_lab.state, scenarios.ScenarioPlan(scenario=scenarios.Scenario.HEALTHY, quiet_s=0, for_s=0)
         )
