@@ -55,7 +55,7 @@ def power_cuts(n: int, bootstrap_servers: str, folder: Path, dice: random.Random
     """Cut the power `n` times; return the failures, and these cuts with the `COPIES` before each."""
     site, stop = Site(bootstrap_servers, folder), threading.Event()
     written = site.warehouse("cut", batch=BATCH, more=OFTEN)
-    work = _Work(site, written, PowerDisk(written.conf.parent, folder / "power"), dice)
+    work = _PowerWork(site, written, PowerDisk(written.conf.parent, folder / "power"), dice)
     with ThreadPoolExecutor(1) as threads:
         lines = all_lines.steady(folder / "logs", dice, seconds=SECONDS)
         published = threads.submit(site.publish, lines, per_s=LINES_PER_S, until=stop)
@@ -74,7 +74,7 @@ def power_cuts(n: int, bootstrap_servers: str, folder: Path, dice: random.Random
 
 
 @dataclass(slots=True)
-class _Work:
+class _PowerWork:
     """One warehouse at work on a disk whose power is cut."""
 
     site: Site
