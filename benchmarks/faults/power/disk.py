@@ -69,7 +69,7 @@ class PowerDisk:
         """
         now = self._state / "now"
         self._sync_all(now, "-type", "d")
-        cut = _Cut(self._state / "synced", now, dice if dice.random() < 0.5 else None)
+        cut = _PowerCut(self._state / "synced", now, dice if dice.random() < 0.5 else None)
         left.mkdir()
         cut.leave(self.root, left)
         self.lost += cut.lost
@@ -93,7 +93,7 @@ class PowerDisk:
         }
 
 
-class _Cut:
+class _PowerCut:
     """One power cut: the records of what was synced and of what is there, and the dice of what survives."""
 
     def __init__(self, synced: Path, now: Path, dice: random.Random | None) -> None:
