@@ -47,5 +47,5 @@ def versions(checkpoint: Path) -> dict[str, int]:
 
 
 def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
-    """Note the versions of tables; synced, because without the note a torn table of gold is built anew."""
+    """Note the versions of tables; synced, because without the note a torn table of gold is built again."""
     write_atomically(checkpoint / VERSIONS, json.dumps(dict(tables)), is_synced=True)
