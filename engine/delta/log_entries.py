@@ -131,7 +131,7 @@ def mark_settled(where: Path, version: int) -> None:
 @contextmanager
 def rewriting(log: DeltaTable) -> Iterator[None]:
     """
-    Mark a table of bronze or silver while a block commits with delta-rs or Delta Spark, then settle its log.
+    Mark a table while a block commits to it with delta-rs or Delta Spark, then settle its log.
 
     No batch would write such a commit again. If a power cut tears it, the marker tells the next audit that it
     was not finished, so that the table can go back to the version before.
