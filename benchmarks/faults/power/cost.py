@@ -61,7 +61,7 @@ def main(
 
 
 def _run(site: Site, name: str, batch: int, variables: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    more = "[build_gold]\nmax_files_per_trigger = 10\n"
+    more = "[build_gold]\nmax_files_per_trigger = 2\n"
     written = site.warehouse(name, batch=batch, more=more)
     took = {
         word: cost_of_batch(written, word, *options, variables=variables)
