@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from answers.gold.columns import duck_types
 from answers.gold.histogram import MACROS
+from schemas.delta_log import open_log, read_on
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
@@ -28,6 +28,9 @@ from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.requests import REQUESTS
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 NAMED = re.compile(r"'(?:[^']|'')*'|\b(?:gold|silver)\.\w+")
 """A text, or a table: a text may contain the name of a table."""
@@ -429,9 +432,9 @@ class StoredTable:
     def _open(self) -> None:
         try:
             if self._log is None:
-                self._log = DeltaTable(self._where)
+                self._log = open_log(self._where)
             else:
-                self._log.update_incremental()
+                read_on(self._log)
         except TableNotFoundError:
             self._files = None
             return

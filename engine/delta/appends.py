@@ -17,18 +17,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from deltalake import DeltaTable
 from deltalake.transaction import AddAction, Transaction
 
 from conf.atomic_file import sync
+from engine.delta.checksums import VersionChecksum
 from engine.delta.log_entries import checkpoint_when_due, interval_of, mark_settled, settle
 from engine.delta.log_state import FILES
+from schemas.delta_log import open_log
 
 WRITER_VERSION = 2
 """The Delta writer version of Plumbline's tables; later versions need more than a plain entry."""
 
-NEWS = ('{"txn"', '{"metaData"', '{"protocol"')
-"""Prefixes of the entry lines that an append must read."""
+NEWS = ('{"txn"', '{"add"', '{"remove"', '{"metaData"', '{"protocol"')
+"""Prefixes of the entry lines that an append must read: all but notes about the commit."""
 
 _held = threading.local()
 
@@ -40,7 +41,7 @@ class _Head:
     version: int
     batches: dict[str, int]
     interval: int  # versions between two checkpoints
-    partition_by: list[str]
+    checksum: VersionChecksum
 
 
 def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> bool:
@@ -60,9 +61,12 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
         if head.batches[writer] >= transaction.version:
             return False
         settle(where, head.version)
-        if _put(_entry(where, head.version + 1), _actions(adds, transaction, head.partition_by)):
+        partition_by = head.checksum.metadata["partitionColumns"]
+        if _put(_entry(where, head.version + 1), _actions(adds, transaction, partition_by)):
             break
     head.version += 1
+    head.checksum = head.checksum.grown([add.size for add in adds])
+    head.checksum.write(where, head.version)
     head.batches[writer] = transaction.version
     mark_settled(where, head.version)
     checkpoint_when_due(where, head.version, head.interval)
@@ -85,7 +89,7 @@ def _head(where: Path, writer: str) -> _Head:
 
 
 def _read(where: Path, writers: set[str]) -> _Head:
-    log = DeltaTable(str(where))
+    log = open_log(where)
     wanted = log.protocol().min_writer_version
     if wanted > WRITER_VERSION:
         message = (
@@ -97,21 +101,22 @@ def _read(where: Path, writers: set[str]) -> _Head:
         version=log.version(),
         batches={writer: -1 if batch is None else batch for writer, batch in batches.items()},
         interval=interval_of(log),
-        partition_by=log.metadata().partition_columns,
+        checksum=VersionChecksum.of(log),
     )
 
 
 def _read_on(head: _Head, where: Path) -> bool:
-    """Apply the new entries; return False if one changes the table or is not whole."""
+    """Apply the new entries; return False if one does more than append, or is not whole."""
     while (entry := _entry(where, head.version + 1)).exists():
         try:
             news = [json.loads(line) for line in entry.read_text().splitlines() if line.startswith(NEWS)]
         except ValueError:
             return False
-        if any("txn" not in action for action in news):
+        if any("txn" not in action and "add" not in action for action in news):
             return False
-        batches = {action["txn"]["appId"]: action["txn"]["version"] for action in news}
-        head.batches |= {writer: batch for writer, batch in batches.items() if writer in head.batches}
+        txns = [action["txn"] for action in news if "txn" in action]
+        head.batches |= {txn["appId"]: txn["version"] for txn in txns if txn["appId"] in head.batches}
+        head.checksum = head.checksum.grown([action["add"]["size"] for action in news if "add" in action])
         head.version += 1
     return True
 

@@ -27,6 +27,7 @@ from engine.delta.data_files import NULL_PARTITION, stats_json, sync_files
 from engine.delta.log_state import FILES, REWRITING, added_files, entry, entry_file
 from engine.process.fail_points import reached
 from engine.process.hadoop_files import sync_checked
+from schemas.delta_log import open_log, read_on
 from schemas.fields import Table
 
 _held = threading.local()
@@ -46,9 +47,9 @@ def opened(where: Path) -> DeltaTable:
     """Open a table's log once per thread; later calls read only new entries, because a full read is slow."""
     logs: dict[Path, DeltaTable] = _held.__dict__.setdefault("logs", {})
     if where in logs:
-        logs[where].update_incremental()
+        read_on(logs[where])
     else:
-        logs[where] = DeltaTable(str(where))
+        logs[where] = open_log(where)
     return logs[where]
 
 
@@ -79,7 +80,7 @@ def create(where: Path, table: Table, properties: Mapping[str, str]) -> None:
 
 def schema(where: Path) -> StructType:
     """Return the schema in the newest version of a table."""
-    return StructType.fromJson(json.loads(DeltaTable(str(where)).schema().to_json()))
+    return StructType.fromJson(json.loads(open_log(where).schema().to_json()))
 
 
 def commit(
@@ -143,7 +144,7 @@ def rewriting(log: DeltaTable) -> Iterator[None]:
     try:
         yield
     finally:
-        log.update_incremental()
+        read_on(log)
         settle(where, log.version())
         marker.unlink(missing_ok=True)
         sync(where)

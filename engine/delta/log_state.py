@@ -17,10 +17,10 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
 from conf.names import TelemetryPartition
 from engine.process.hadoop_files import is_as_written, orphans
+from schemas.delta_log import open_log
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 VERSION_FILE = re.compile(r"\.?(\d{20})\.")
@@ -217,7 +217,7 @@ def _entry_of_batch(state: LogState, app_id: str, batch: int) -> list[Action] | 
 
 def has_rows_of(where: Path, topic: str) -> bool:
     """Return whether a bronze table has a row of a topic."""
-    rows = DeltaTable(str(where)).to_pyarrow_dataset()
+    rows = open_log(where).to_pyarrow_dataset()
     return bool(rows.filter(pc.field("topic") == topic).head(1, columns=["topic"]).num_rows)
 
 

@@ -25,6 +25,7 @@ from engine.delta.log_entries import folder_of, rewriting, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
+from schemas.delta_log import read_on
 from schemas.fields import Table
 
 TRIES = 30
@@ -237,7 +238,7 @@ def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
     with rewriting(log):
         for attempt in range(1, TRIES + 1):
             try:
-                log.update_incremental()
+                read_on(log)
                 return commit()
             except CommitFailedError:
                 if attempt == TRIES:

@@ -30,6 +30,7 @@ from engine.delta import log_entries
 from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY
 from engine.maintain.actions import LoggedFile, day_column, files_of
 from engine.process.fail_points import reached
+from schemas.delta_log import read_on
 from schemas.fields import Table
 
 TRIES = 30
@@ -80,7 +81,7 @@ def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) 
         deltalake.exceptions.CommitFailedError: another commit removed these files.
 
     """
-    log.update_incremental()
+    read_on(log)
     where = log_entries.folder_of(log)
     old = [file.path for file in files_of(log, table) if file.day == day]
     attempt = where / f"{PACKED}{uuid.uuid4().hex[:8]}"
@@ -173,7 +174,7 @@ def _swap(log: DeltaTable, where: Path, table: Table, old: Sequence[str], attemp
     gone = [RemoveAction(path, data_change=False, deletion_timestamp=now) for path in old]
     added = list(log_entries.added(where, attempt, table, data_change=False))
     for n in range(1, TRIES + 1):
-        log.update_incremental()
+        read_on(log)
         lost = set(old) - {file.path for file in files_of(log, table)}
         if lost:
             message = f"{len(lost)} of the packed files were removed by another commit"

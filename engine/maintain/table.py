@@ -16,6 +16,7 @@ from engine.maintain import actions, packing
 from engine.maintain.streams import days_begun, needed, readers, stands_still
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
+from schemas.delta_log import open_log
 from schemas.fields import Table
 from schemas.silver import SILVER
 from schemas.silver.not_kept import QUARANTINE
@@ -53,7 +54,7 @@ class TableMaintenance:
         self._progress, self._now, self._dry_run = progress, now, dry_run
         self._where = settings.warehouse_root / table.layer / table.name
         check_log(self._where)
-        self._log = DeltaTable(str(self._where))
+        self._log = open_log(self._where)
         self._target_bytes = self._options.target_file_mib * actions.MIB
         self.has_work = False
         self._deleted = set[actions.LoggedFile]()  # files that a dry run would have deleted
@@ -180,7 +181,7 @@ class TableMaintenance:
         if self._table not in BRONZE or not DeltaTable.is_deltatable(str(where)):
             return
         # Filter in Arrow: delta-rs treats a column without statistics as empty.
-        held = DeltaTable(str(where)).to_pyarrow_table(columns=["kind", "quarantined_date"])
+        held = open_log(where).to_pyarrow_table(columns=["kind", "quarantined_date"])
         old = pc.field("quarantined_date") < pc.scalar(before)
         count = held.filter(old & (pc.field("kind") == self._table.name.replace("_", "-"))).num_rows
         if count:
@@ -195,7 +196,7 @@ def newest_of_all(settings: Settings, today: date) -> date | None:
     for table in (*BRONZE, *SILVER):
         where = settings.warehouse_root / table.layer / table.name
         if actions.day_column(table) and DeltaTable.is_deltatable(str(where)):
-            days.append(actions.newest_day(actions.files_of(DeltaTable(str(where)), table), today))
+            days.append(actions.newest_day(actions.files_of(open_log(where), table), today))
     return max((day for day in days if day is not None), default=None)
 
 

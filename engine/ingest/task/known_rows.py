@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
+from schemas.delta_log import open_log
 from schemas.silver.brokers import BROKERS
 from schemas.silver.metrics import METRIC_SERIES
 from schemas.silver.topics import TOPICS
@@ -52,7 +52,7 @@ class KnownRows:
 
 
 def _read(where: Path, key: Sequence[str]) -> set[tuple[Any, ...]]:
-    rows = pa.table(DeltaTable(str(where)).to_pyarrow_dataset().to_table(columns=list(key)))
+    rows = pa.table(open_log(where).to_pyarrow_dataset().to_table(columns=list(key)))
     return set(zip(*(_cells(rows[name]) for name in key), strict=True))
 
 

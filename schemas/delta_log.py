@@ -1,0 +1,50 @@
+"""Read the log of a Delta table with delta-rs while other processes commit to it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+TRIES = 5
+
+LogRead = TypeVar("LogRead")
+
+
+def open_log(where: Path) -> DeltaTable:
+    """
+    Open the log of a table at its newest version.
+
+    Raises:
+        deltalake.exceptions.DeltaError: there is no table, or its log cannot be read.
+
+    """
+    return _listed_whole(lambda: DeltaTable(where))
+
+
+def read_on(log: DeltaTable) -> None:
+    """
+    Read the entries that were written since a log was opened.
+
+    Raises:
+        deltalake.exceptions.DeltaError: the log cannot be read.
+
+    """
+    _listed_whole(log.update_incremental)
+
+
+def _listed_whole(read: Callable[[], LogRead]) -> LogRead:
+    """
+    Read a log again if the listing of its folder was not whole.
+
+    A listing takes time: it can show the checksum of a new version and lack its entry, which was written
+    before the checksum. delta-rs then fails. The next listing has both.
+    """
+    for attempt in range(1, TRIES + 1):
+        try:
+            return read()
+        except DeltaError as error:
+            if attempt == TRIES or "newer than log segment version" not in str(error):
+                raise
+    raise AssertionError
