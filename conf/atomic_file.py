@@ -2,6 +2,8 @@
 
 import os
 import uuid
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 
@@ -44,3 +46,14 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@cache
+def sync_name(folder: Path) -> None:
+    """Force the name of a folder, and of each folder above it on its disk, to disk, once per process."""
+    folder = folder.resolve()
+    above = folder.parent
+    if above != folder and above.stat().st_dev == folder.stat().st_dev:
+        with suppress(PermissionError):  # no job created a folder in one that it cannot read
+            sync(above)
+        sync_name(above)

@@ -203,6 +203,7 @@ def writer_of(  # noqa: PLR0913, PLR0917 (which query, where to, and who counts,
         try:
             with loss_noted(settings, query):
                 offsets = offsets_of(log, batch_id, settings.telemetry)
+                log.sync(batch_id)
                 begins = {place: first for place, (first, _) in offsets.items()}
                 known = epochs(checkpoint, begins)
                 numbers, shares = shared_out(batch.sparkSession, offsets, query, known)

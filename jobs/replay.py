@@ -153,7 +153,8 @@ def _empty_quarantine(
     readable = united([silver[table].select(*RECORD) for table in source.of_lines]).distinct()
     quarantine = DeltaTable.forPath(spark, tables.path(warehouse, QUARANTINE)).alias("held")
     matching = quarantine.merge(readable.alias("readable"), _same_record("held", "readable"))
-    matching.whenMatchedDelete().execute()
+    with tables.rewriting(warehouse, QUARANTINE):
+        matching.whenMatchedDelete().execute()
 
 
 def _raw_of_quarantine(spark: SparkSession, warehouse: Path, source: Source) -> DataFrame:

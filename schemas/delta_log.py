@@ -12,15 +12,15 @@ TRIES = 5
 LogRead = TypeVar("LogRead")
 
 
-def open_log(where: Path) -> DeltaTable:
+def open_log(where: Path, version: int | None = None) -> DeltaTable:
     """
-    Open the log of a table at its newest version.
+    Open the log of a table at a version; None is the newest one.
 
     Raises:
         deltalake.exceptions.DeltaError: there is no table, or its log cannot be read.
 
     """
-    return _listed_whole(lambda: DeltaTable(where))
+    return _listed_whole(lambda: DeltaTable(where, version=version))
 
 
 def read_on(log: DeltaTable) -> None:

@@ -117,7 +117,7 @@ def _all(runs: list[Planned], state: Path, file: Path, progress: Progress) -> li
     progress.say(f"{len(runs)} runs, {len(runs) - len(to_do)} done before; about {_left(to_do, done)} to go")
     try:
         if to_do:
-            with _broker(state) as bootstrap_servers:
+            with broker(state) as bootstrap_servers:
                 for nth, planned in enumerate(to_do):
                     result = _one(planned, state, bootstrap_servers)
                     results.add(file, result)
@@ -162,7 +162,7 @@ def _one(planned: Planned, state: Path, bootstrap_servers: str) -> Result:
 
 
 @contextmanager
-def _broker(state: Path) -> Iterator[str]:
+def broker(state: Path) -> Iterator[str]:
     """Run a telemetry broker for the campaign, beside the smallest lab there is."""
     quiet: list[str] = []
     lab = cluster.start(

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
+from benchmarks.pipeline.measure import tree
 from conf.settings import PROJECT, Settings
 from engine.process.fail_points import VARIABLE
 
@@ -24,8 +26,19 @@ LOOK_EVERY_S = 0.05
 class Job:
     """One start of `plumbline WORD`; `said` has its output."""
 
-    def __init__(self, conf: Path, word: str, *options: str, fail_at: str = "") -> None:
-        """Start the job in its own session, so that Ctrl-C of the campaign does not reach it."""
+    def __init__(
+        self,
+        conf: Path,
+        word: str,
+        *options: str,
+        fail_at: str = "",
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """
+        Start the job in its own session, so that Ctrl-C of the campaign does not reach it.
+
+        `variables` are added to its environment.
+        """
         self.word, self._said = word, conf.parent / f"{word}.txt"
         self._children = list[psutil.Process]()
         self._checkpoints = Path(Settings.load(conf).warehouse.checkpoints)
@@ -35,7 +48,7 @@ class Job:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "plumbline", word, "--conf", str(conf), *options],
                 cwd=PROJECT,
-                env=os.environ | ({VARIABLE: fail_at} if fail_at else {}),
+                env=os.environ | ({VARIABLE: fail_at} if fail_at else {}) | dict(variables),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -73,6 +86,11 @@ class Job:
     def is_in_batch(self) -> bool:
         """Return whether a query has a batch that is started and not committed."""
         return any(_newest(folder / "offsets") > _newest(folder / "commits") for folder in self._queries())
+
+    @property
+    def has_jvm(self) -> bool:
+        """Return whether the job has started its JVM, which it does after its audit."""
+        return self.code is None and bool(self._children)
 
     @property
     def has_left_its_jvm(self) -> bool:
@@ -117,6 +135,23 @@ class Job:
     def _queries(self) -> list[Path]:
         """Return the checkpoint folders of the job's queries; a job may have none."""
         return list(self._checkpoints.glob(QUERIES[self.word])) if self.word in QUERIES else []
+
+
+@contextmanager
+def standing_still(jobs: Sequence[Job]) -> Iterator[None]:
+    """Stop all processes of the jobs that run, and let them go on after the block."""
+    stopped = list[psutil.Process]()
+    try:
+        for _ in range(2):  # a process may have started another one before it stopped
+            for process in (one for job in jobs if job.code is None for one in tree(psutil.Process(job.pid))):
+                with suppress(psutil.NoSuchProcess):
+                    process.suspend()
+                    stopped.append(process)
+        yield
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
 
 
 def batch_ends(checkpoint: Path, known: Collection[int] = ()) -> dict[int, dict[tuple[str, int], int]]:

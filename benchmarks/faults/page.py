@@ -40,9 +40,15 @@ NOT_CHECKED = """how the ingest ended; the producer duplicated no line. Not chec
 continues without a restart. `broker-stopped-while-all-are-away`: only the topic""".replace("\n", " ")
 STOPS = """gold's twin and books for gold's files; if the job must stop: exit code, message, unchanged file
 sizes, and success after the file is restored from a copy""".replace("\n", " ")
+CUTS = """after each cut the audit repairs what is left, and bronze has each line up to the offset at which the
+ingest would continue; after some cuts ingest, gold and `maintain` start again""".replace("\n", " ")
 HELD: dict[str, tuple[tuple[str, ...], str]] = {
     "kill -9 of ingest or gold at a random moment": (OF_KILLS, "how each job ended"),
     "kill -9 at a named point": (OF_KILLS, "how each job ended"),
+    "power cuts": (
+        OF_KILLS[:-1],
+        CUTS,
+    ),
     "kill -9 at named points, and at random": (OF_KILLS, "how each job ended"),
     "topic replayed": (OF_EDGE, "silver has each line twice; gold is unchanged except `gold.data_quality`"),
     "late by hours": ((*OF_EDGE, "gold's twin"), "the twin read the same lines in order"),

@@ -5,9 +5,12 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.faults import kills, steady
+from benchmarks.faults.power.cuts import COPIES, power_cuts
+from benchmarks.faults.power.disk import SOURCE
 from benchmarks.faults.steady import KillOutcome
 from conf.settings import PROJECT
 
@@ -32,6 +35,9 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
+POWER_ROUNDS, POWER_CUTS = 4, 3
+"""Warehouses, and power cuts with a restart of each; each comes with `COPIES` that are only audited."""
+
 SHORT_POINTS = 3
 
 IMPORTED = re.compile(r"from ((?:tests|benchmarks)[\w.]*) import (\([^)]*\)|[\w, ]+)")
@@ -72,6 +78,15 @@ def whole() -> list[Entry]:
             n=len(kills.NAMED),
             expected_s=45.0 * len(kills.NAMED),
             files=files_of("steady"),
+        ),
+        Entry(
+            name="power-cuts",
+            group="power cuts",
+            run=partial(power_cuts, POWER_CUTS),
+            times=POWER_ROUNDS,
+            n=POWER_CUTS * (1 + COPIES),
+            expected_s=50.0 * POWER_CUTS,
+            files=(*files_of("power.cuts"), SOURCE),
         ),
     ]
     return [*own, *(entry for module, group in MODULES.items() for entry in _of_module(module, group))]

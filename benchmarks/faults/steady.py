@@ -21,10 +21,10 @@ from benchmarks.faults.lines import all_lines
 from benchmarks.faults.oracles import INGESTED
 from benchmarks.faults.poller import Poller
 from benchmarks.faults.site import JobsWarehouse, Site, checkpoint_often
+from engine.gold.stream import STREAM
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
 from engine.ingest.sources import QUERIES
-from schemas.gold import GOLD as GOLD_TABLES
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 
 LINES_PER_S = 60
@@ -37,8 +37,8 @@ TAKES_THE_REST_S = 900.0
 MAINTAINED_EVERY_S = 10.0
 KILLED, FAILED = -9, 1
 STREAMS = {INGEST: (), GOLD: ("--follow",)}
-OF_JOB = {INGEST: INGESTED, GOLD: GOLD_TABLES}
-ALL = (*INGESTED, *GOLD_TABLES)
+OF_JOB = {INGEST: INGESTED, GOLD: STREAM.gold}
+ALL = (*INGESTED, *STREAM.gold)
 MAY_BE_EMPTY = (BROKER_RTT_BASELINE,)
 """Tables without rows, because all lines are older than the first hour with a baseline."""
 

@@ -21,7 +21,7 @@ from deltalake.transaction import AddAction, Transaction
 
 from conf.atomic_file import sync
 from engine.delta.checksums import VersionChecksum
-from engine.delta.log_entries import checkpoint_when_due, interval_of
+from engine.delta.log_entries import checkpoint_when_due, interval_of, mark_settled, settle
 from engine.delta.log_state import FILES
 from schemas.delta_log import open_log
 
@@ -60,6 +60,7 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
         head = _head(where, writer)
         if head.batches[writer] >= transaction.version:
             return False
+        settle(where, head.version)
         partition_by = head.checksum.metadata["partitionColumns"]
         if _put(_entry(where, head.version + 1), _actions(adds, transaction, partition_by)):
             break
@@ -67,6 +68,7 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
     head.checksum = head.checksum.grown([add.size for add in adds])
     head.checksum.write(where, head.version)
     head.batches[writer] = transaction.version
+    mark_settled(where, head.version)
     checkpoint_when_due(where, head.version, head.interval)
     return True
 

@@ -4,11 +4,14 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
+from conf.atomic_file import sync
+from engine.process.hadoop_files import sync_checked
 from schemas.fields import Table
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -69,3 +72,13 @@ def add_action(table: Table, file: DataFile) -> AddAction:
         data_change=True,
         stats=file.stats,
     )
+
+
+def sync_files(where: Path, files: Iterable[Path]) -> None:
+    """Force files of a table to disk, then the folders from each file up to the table's."""
+    folders = set()
+    for file in files:
+        sync_checked(file)
+        folders |= {folder for folder in file.parents if folder.is_relative_to(where)}
+    for folder in folders:
+        sync(folder)

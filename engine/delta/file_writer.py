@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from conf.atomic_file import sync
-from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, DataFile, stats_json
+from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, DataFile, stats_json, sync_files
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 
@@ -39,25 +38,24 @@ class FileWriter:
 
     def closed(self) -> Iterator[DataFile]:
         """Close every file, sync files and folders to disk, and yield the entries of a commit."""
-        folders = set()
         while self._open:
             self._close_oldest()
+        files: dict[Path, list[Path]] = {}
+        for _, table, path in self._complete:
+            files.setdefault(self._where(table), []).append(path)
+        for where, paths in files.items():
+            sync_files(where, paths)
         for day, table, path in self._complete:
-            sync(path)
-            where = self._warehouse / table.layer / table.name
-            folders |= {folder for folder in path.parents if folder.is_relative_to(where)}
             footer = pq.read_metadata(path)
             instants = [field.name for field in arrow_schema(table) if _is_instant(field.type)]
             yield DataFile(
                 table=f"{table.layer}.{table.name}",
-                path=str(path.relative_to(where)),
+                path=str(path.relative_to(self._where(table))),
                 size=path.stat().st_size,
                 rows=footer.num_rows,
                 day=day,
                 stats=stats_json(footer, instants),
             )
-        for folder in folders:
-            sync(folder)
 
     def abandon(self) -> None:
         """Remove all written files; call it when the task fails."""
@@ -68,6 +66,9 @@ class FileWriter:
         for _, _, path in self._complete:
             path.unlink(missing_ok=True)
 
+    def _where(self, table: Table) -> Path:
+        return self._warehouse / table.layer / table.name
+
     def _close_oldest(self) -> None:
         key = next(iter(self._open))
         table, path, writer = self._open.pop(key)
@@ -77,7 +78,7 @@ class FileWriter:
     def _writer(self, table: Table, day: str | None, schema: pa.Schema) -> pq.ParquetWriter:
         name = f"{table.layer}.{table.name}"
         if (name, day) not in self._open:
-            folder = self._warehouse / table.layer / table.name / self._attempt
+            folder = self._where(table) / self._attempt
             if table.partition_by:
                 folder /= f"{table.partition_by[0]}={day or NULL_PARTITION}"
             folder.mkdir(parents=True, exist_ok=True)

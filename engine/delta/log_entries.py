@@ -8,7 +8,7 @@ second per table, because it plans a query. `docs/decisions/006-light-commits.md
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,14 +22,16 @@ from deltalake.transaction import (
 )
 from pyspark.sql.types import StructType, TimestampType
 
-from conf.atomic_file import sync
-from engine.delta.data_files import NULL_PARTITION, stats_json
-from engine.delta.log_state import FILES
+from conf.atomic_file import sync, sync_name
+from engine.delta.data_files import NULL_PARTITION, stats_json, sync_files
+from engine.delta.log_state import FILES, REWRITING, added_files, entry, entry_file
 from engine.process.fail_points import reached
+from engine.process.hadoop_files import sync_checked
 from schemas.delta_log import open_log, read_on
 from schemas.fields import Table
 
 _held = threading.local()
+_settled: dict[Path, int] = {}  # by table: the version up to which this process knows everything on disk
 
 NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
@@ -71,9 +73,9 @@ def create(where: Path, table: Table, properties: Mapping[str, str]) -> None:
         commit_properties=CommitProperties(custom_metadata={FILES: "0"}),
         post_commithook_properties=NO_HOOKS,
     )
-    _sync_entries(-1, where)
-    for folder in (where, where.parent, where.parent.parent):
-        sync(folder)
+    _sync_entry(where, 0)
+    sync(where)
+    sync_name(where)
 
 
 def schema(where: Path) -> StructType:
@@ -91,6 +93,7 @@ def commit(
         deltalake.exceptions.CommitFailedError: a conflicting commit came first.
 
     """
+    settle(where, log.version())
     properties.custom_metadata = {**(properties.custom_metadata or {}), FILES: str(len(actions))}
     log.create_write_transaction(
         [*actions],
@@ -100,17 +103,66 @@ def commit(
         commit_properties=properties,
         post_commithook_properties=NO_HOOKS,
     )
-    _sync_entries(log.version(), where)
-    checkpoint_when_due(where, log.version() + 1, interval_of(log))  # `log` is as before the commit
+    _sync_entry(where, log.version() + 1)  # `log` is as before the commit, which is tried once
+    checkpoint_when_due(where, log.version() + 1, interval_of(log))
 
 
-def _sync_entries(before: int, where: Path) -> None:
-    """Sync the entries after a version, and their folder; else a power cut could leave them empty."""
-    folder, version = where / "_delta_log", before + 1
-    while (entry := folder / f"{version:020}.json").exists():
-        sync(entry)
-        version += 1
-    sync(folder)
+def settle(where: Path, version: int) -> None:
+    """
+    Force the log up to a version to disk, with the files that its entries add; then a commit may follow.
+
+    delta-rs and Delta Spark sync nothing, and `maintain` commits with them while streams append. Without
+    this, a power cut could leave a whole entry after an empty one, which cannot be repaired. Each process
+    does it once per entry; entries below the first one that it sees were settled by the writer of that one.
+    """
+    if _settled.get(where, -1) >= version:
+        return
+    sync_name(where)
+    for each in range(_settled.get(where, version - 1) + 1, version + 1):
+        files = added_files(where, entry(where / "_delta_log", each) or [])
+        sync_files(where, (file for file, _ in files if file.exists()))
+        _sync_entry(where, each)
+
+
+def mark_settled(where: Path, version: int) -> None:
+    """Note that the log up to a version is on disk, with the files of its entries."""
+    _settled[where] = version
+
+
+@contextmanager
+def rewriting(log: DeltaTable) -> Iterator[None]:
+    """
+    Mark a table while a block commits to it with delta-rs or Delta Spark, then settle its log.
+
+    No batch would write such a commit again. If a power cut tears it, the marker tells the next audit that it
+    was not finished, so that the table can go back to the version before.
+    """
+    where = folder_of(log)
+    marker = where / REWRITING
+    marker.touch()
+    sync(where)
+    try:
+        yield
+    finally:
+        read_on(log)
+        settle(where, log.version())
+        marker.unlink(missing_ok=True)
+        sync(where)
+
+
+def folder_of(log: DeltaTable) -> Path:
+    """Return the folder of a table."""
+    return Path(log.table_uri.removeprefix("file://"))
+
+
+def _sync_entry(where: Path, version: int) -> None:
+    """Sync an entry, the checksums of Delta Spark, and their folder; the entry's files must be on disk."""
+    file = entry_file(where / "_delta_log", version)
+    for each in (file, file.with_suffix(".crc")):
+        if each.exists():
+            sync_checked(each)
+    sync(file.parent)
+    mark_settled(where, version)
 
 
 def interval_of(log: DeltaTable) -> int:
@@ -123,11 +175,20 @@ def checkpoint_when_due(where: Path, version: int, interval: int) -> None:
     if version - _last_checkpoint(where) < interval:
         return
     reached("checkpoint-begun")
-    opened(where).create_checkpoint()
-    reached("checkpoint-written")
-    thin_checkpoints(where)
+    write_checkpoint(where, opened(where))
     # Drop the cached log: it starts at the old checkpoint, and each commit would replay all later versions.
     _held.logs.pop(where, None)
+
+
+def write_checkpoint(where: Path, log: DeltaTable) -> None:
+    """Write a checkpoint of the newest version, sync it, and remove the checkpoints that no reader needs."""
+    log.create_checkpoint()
+    folder = where / "_delta_log"
+    for file in (*sorted(folder.glob("*.checkpoint.parquet"))[-1:], folder / "_last_checkpoint"):
+        sync(file)
+    sync(folder)
+    reached("checkpoint-written")
+    thin_checkpoints(where)
 
 
 def thin_checkpoints(where: Path) -> None:
@@ -158,7 +219,8 @@ def _last_checkpoint(where: Path) -> int:
 
 
 def added(where: Path, attempt: Path, table: Table, *, data_change: bool = True) -> Iterator[AddAction]:
-    """Yield the add actions of an attempt's files with rows, with statistics for file skipping."""
+    """Yield the add actions of an attempt's files with rows, with statistics; the files are synced before."""
+    sync_files(where, attempt.rglob("*.parquet"))
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
     for file in sorted(attempt.rglob("*.parquet")):
         footer = pq.read_metadata(file)

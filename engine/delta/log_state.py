@@ -5,11 +5,14 @@ Only the newest whole checkpoint and the entries after it are read.
 """
 
 import json
+import os
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +33,12 @@ PLUMBLINE_FOLDERS = ("ingest_", "replay-")
 FILES = "plumblineFiles"
 """Key in `commitInfo`: how many files an entry adds and removes. It exposes an entry cut at a line end."""
 
+REWRITING = "_rewriting"
+"""File in a table's folder while a job other than a stream commits to the table."""
+
+END = b"PAR1"
+"""The last bytes of a Parquet file."""
+
 RECORD, PARSER = ("topic", "partition", "offset"), "parser_version"
 
 Action = dict[str, Any]
@@ -42,7 +51,7 @@ class LogState:
     where: Path
     version: int = -1
     txns: dict[str, int] = field(default_factory=dict)
-    torn: Path | None = None  # the newest entry, when it is not whole
+    torn: tuple[Path, ...] = ()  # the newest entries that are not whole, or whose files are not
     hole: Path | None = None  # an earlier entry that is missing or not whole; it cannot be repaired
     confusing: tuple[Path, ...] = ()  # files that make readers fail and that no reader needs
 
@@ -58,23 +67,29 @@ def log_state(where: Path) -> LogState:
     confusing += _bad_hint(log, whole)
     txns = _txns_of_checkpoint(whole[begin]) if whole else {}
     entries = [n for file in log.glob("*.json") if file.stem.isdigit() and (n := int(file.stem)) > begin]
-    version, hole, torn = begin, None, None
-    for n in range(begin + 1, max(entries, default=begin) + 1):
-        actions = entry(log, n)
-        if actions is None:
-            is_newest = n == max(entries)
-            torn, hole = (entry_file(log, n), None) if is_newest else (None, entry_file(log, n))
-            break
-        version = n
+    found = {n: entry(log, n) for n in range(begin + 1, max(entries, default=begin) + 1)}
+    newest = max((n for n, actions in found.items() if actions is not None), default=begin)
+    if not _are_files_whole(where, found.get(newest) or []):
+        if _only_rewrites(where, found[newest] or []):
+            confusing.append(entry_file(log, newest))
+            del found[newest]
+        else:
+            found[newest] = None
+    version, hole = max((n for n, actions in found.items() if actions is not None), default=begin), None
+    torn = [file for n in found if n > version and (file := entry_file(log, n)).exists()]
+    if missing := [n for n in range(begin + 1, version) if found[n] is None]:
+        version, hole, torn = missing[0] - 1, entry_file(log, missing[0]), []
+    for n in range(begin + 1, version + 1):
+        actions = found[n] or []
         txns |= {a["txn"]["appId"]: int(a["txn"]["version"]) for a in actions if "txn" in a}
-    if begin >= 0 and version == begin and torn is None and not entry_file(log, begin).exists():
+    if begin >= 0 and version == begin and not torn and not entry_file(log, begin).exists():
         hole = entry_file(log, begin)  # readers need the newest entry even if its checkpoint is whole
     confusing += [
         crc for crc in orphans(log) if (match := VERSION_FILE.match(crc.name)) and int(match[1]) > version
     ]
     newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
     return LogState(
-        where=where, version=version, txns=txns, torn=torn, hole=hole, confusing=(*confusing, *newer)
+        where=where, version=version, txns=txns, torn=tuple(torn), hole=hole, confusing=(*confusing, *newer)
     )
 
 
@@ -117,6 +132,33 @@ def _files(info: Action) -> int | None:
     if {"numFilesAdded", "numFilesRemoved"} <= metrics.keys():  # Delta Spark has other metric names
         return int(metrics["numFilesAdded"]) + int(metrics["numFilesRemoved"])
     return int(info[FILES]) if FILES in info else None
+
+
+def added_files(where: Path, actions: Sequence[Action]) -> Iterator[tuple[Path, int]]:
+    """Yield path and size of the files that an entry adds."""
+    adds = (action["add"] for action in actions if "add" in action)
+    return ((where / unquote(add["path"]), int(add["size"])) for add in adds)
+
+
+def _are_files_whole(where: Path, actions: Sequence[Action]) -> bool:
+    """Return whether the files that an entry adds have their sizes and their last bytes; few are read."""
+    return all(_has_its_end(file, size) for file, size in added_files(where, actions))
+
+
+def _has_its_end(file: Path, size: int) -> bool:
+    try:
+        with file.open("rb") as opened:
+            opened.seek(-len(END), os.SEEK_END)
+            return opened.read() == END and opened.tell() == size
+    except OSError:
+        return False
+
+
+def _only_rewrites(where: Path, actions: Sequence[Action]) -> bool:
+    """Return whether an entry only merges files that are all still there."""
+    changed = [action[kind] for action in actions for kind in ("add", "remove") if kind in action]
+    removed = [where / unquote(action["remove"]["path"]) for action in actions if "remove" in action]
+    return not any(each["dataChange"] for each in changed) and all(file.exists() for file in removed)
 
 
 def rows_of_batch(

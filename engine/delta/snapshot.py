@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from engine.delta import log_entries
 from schemas.arrow import arrow_schema
+from schemas.delta_log import open_log
 from schemas.fields import Table
 from transforms.frames import frame_of
 from transforms.spans import MAX_SPANS, Span, within
@@ -94,7 +95,7 @@ class Snapshot:
     def added_since(self, spark: SparkSession, version: int | None) -> DataFrame:
         """Return the rows of files added since `version`; all rows if it is None or no longer in the log."""
         try:
-            before = DeltaTable(str(self.where), version=version).file_uris() if version is not None else []
+            before = open_log(self.where, version).file_uris() if version is not None else []
         except DeltaError:
             before = []
         known = {file.rsplit("/", 1)[-1] for file in before}

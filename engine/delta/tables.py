@@ -3,6 +3,7 @@
 import shutil
 import uuid
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 
@@ -105,8 +106,14 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
     if not missing_columns(warehouse, table):
         return
     with lease(warehouse, MAINTENANCE, timeout_s=MAINTENANCE_S):
-        empty = frame_of(spark, [], table.schema)
-        empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path(warehouse, table))
+        empty = frame_of(spark, [], table.schema).write.format("delta").mode("append")
+        with rewriting(warehouse, table):
+            empty.option("mergeSchema", "true").save(path(warehouse, table))
+
+
+def rewriting(warehouse: Path, table: Table) -> AbstractContextManager[None]:
+    """Return the context in which a job other than a stream commits to a table with Delta Spark."""
+    return log_entries.rewriting(log_entries.opened(Path(path(warehouse, table))))
 
 
 def missing_columns(warehouse: Path, table: Table) -> list[str]:

@@ -48,4 +48,4 @@ def _owed(warehouse: Path) -> set[int]:
 
 
 def _write(warehouse: Path, windows: set[int]) -> None:
-    write_atomically(warehouse / OWED, json.dumps(spans_of(windows)))
+    write_atomically(warehouse / OWED, json.dumps(spans_of(windows)), is_synced=True)

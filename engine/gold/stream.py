@@ -13,6 +13,7 @@ from engine.gold.arrivals import inputs_of
 from engine.gold.builder import gold_of
 from engine.streams.audit.findings import Repair
 from engine.streams.audit.gold import gold_repairs
+from engine.streams.log import StreamLog
 from engine.streams.note import note_versions
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY
@@ -40,9 +41,14 @@ class GoldStream:
 
     def writer(self, rows: DataFrame, settings: Settings, batches: EachBatch) -> DataStreamWriter:
         """Return the configured stream without starting it, so that a test can choose the trigger."""
-        checkpoint = str(self.checkpoint(settings))
-        writer = rows.writeStream.queryName(self.name).option("checkpointLocation", checkpoint)
-        return writer.foreachBatch(batches)
+        log = StreamLog(self.checkpoint(settings))
+
+        def write(batch: DataFrame, batch_id: int) -> None:
+            log.sync(batch_id)
+            batches(batch, batch_id)
+
+        writer = rows.writeStream.queryName(self.name).option("checkpointLocation", str(log.folder))
+        return writer.foreachBatch(write)
 
     def repairs(self, settings: Settings) -> list[Repair]:
         """
@@ -63,6 +69,8 @@ class GoldStream:
         folders = {table.name: Path(tables.path(settings.warehouse_root, table)) for table in self.gold}
         present = {name: where for name, where in folders.items() if (where / "_delta_log").is_dir()}
         versions = {name: log_entries.opened(where).version() for name, where in present.items()}
+        for name, where in present.items():
+            log_entries.settle(where, versions[name])  # `maintain` may have written it
         note_versions(self.checkpoint(settings), versions)
 
 

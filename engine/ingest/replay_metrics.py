@@ -65,7 +65,8 @@ def _write(
     scrapes = DeltaTable.forPath(spark, tables.path(root, METRIC_SCRAPES)).alias("held")
     same = " AND ".join(f"held.{name} = read.{name}" for name in RECORD)
     merge = scrapes.merge(read.alias("read"), same)
-    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    with tables.rewriting(root, METRIC_SCRAPES):  # it is on disk before the lines leave the quarantine
+        merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
 
 def _known(spark: SparkSession, settings: Settings, table: Table, rows: DataFrame) -> DataFrame:
@@ -79,4 +80,5 @@ def _known(spark: SparkSession, settings: Settings, table: Table, rows: DataFram
 def _delete(spark: SparkSession, settings: Settings, readable: DataFrame) -> None:
     quarantine = DeltaTable.forPath(spark, tables.path(settings.warehouse_root, QUARANTINE)).alias("held")
     same = " AND ".join(f"held.{name} = readable.{name}" for name in PLACE)
-    quarantine.merge(readable.alias("readable"), same).whenMatchedDelete().execute()
+    with tables.rewriting(settings.warehouse_root, QUARANTINE):
+        quarantine.merge(readable.alias("readable"), same).whenMatchedDelete().execute()

@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta.data_files import WITHOUT_DICTIONARY
-from engine.delta.log_entries import thin_checkpoints
+from engine.delta.log_entries import folder_of, rewriting, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
@@ -189,15 +189,18 @@ def keep_named(log: DeltaTable, hours: int) -> None:
 
 def unneeded(log: DeltaTable, hours: int) -> dict[str, int]:
     """Return path and size of the files that VACUUM would remove: unused for that many hours."""
-    where = Path(log.table_uri.removeprefix("file://"))
+    where = folder_of(log)
     paths = log.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False, full=True)
     return {path: (where / path).stat().st_size for path in paths if (where / path).exists()}
 
 
 def vacuum(log: DeltaTable, hours: int) -> None:
     """Remove the files that `unneeded` returns, and the empty folders: each append creates a folder."""
-    where = Path(log.table_uri.removeprefix("file://"))
-    removed = log.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
+    where = folder_of(log)
+    with rewriting(log):
+        removed = log.vacuum(
+            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
+        )
     for folder in {(where / path).parent for path in removed}:
         _remove_if_empty(folder, where)
     for leftover in where.glob("*/_temporary"):  # left by a killed Spark job
@@ -214,10 +217,9 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
     of delta-rs would use the table's property, which must be as long as removed files are kept in the log,
     and would leave checksum files.
     """
-    where = Path(log.table_uri.removeprefix("file://"))
+    where = folder_of(log)
     entries = where / "_delta_log"
-    log.create_checkpoint()
-    thin_checkpoints(where)
+    write_checkpoint(where, log)
     until = time.time() - hours * 3_600
     versions = {file: match for file in entries.iterdir() if (match := VERSION_FILE.match(file.name))}
     old = [
@@ -233,15 +235,16 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
 
 def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
     """Commit; read the log and try again when a conflicting commit came first."""
-    for attempt in range(1, TRIES + 1):
-        try:
-            read_on(log)
-            return commit()
-        except CommitFailedError:
-            if attempt == TRIES:
-                raise
-            time.sleep(min(0.05 * attempt, 0.5))
-    raise AssertionError
+    with rewriting(log):
+        for attempt in range(1, TRIES + 1):
+            try:
+                read_on(log)
+                return commit()
+            except CommitFailedError:
+                if attempt == TRIES:
+                    raise
+                time.sleep(min(0.05 * attempt, 0.5))
+        raise AssertionError
 
 
 def _remove_if_empty(folder: Path, root: Path) -> None:

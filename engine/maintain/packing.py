@@ -82,7 +82,7 @@ def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) 
 
     """
     read_on(log)
-    where = Path(log.table_uri.removeprefix("file://"))
+    where = log_entries.folder_of(log)
     old = [file.path for file in files_of(log, table) if file.day == day]
     attempt = where / f"{PACKED}{uuid.uuid4().hex[:8]}"
     folder = attempt / f"{day_column(table)}={day or NULL_PARTITION}" if table.partition_by else attempt
@@ -91,8 +91,8 @@ def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) 
     with _scratch(where) as scratch:
         rows = ds.dataset([str(where / path) for path in old], schema=_schema(log, table), format="parquet")
         _write(_in_order(rows, table.sort_by, scratch), rows.schema, folder, target_bytes)
-    _swap(log, where, table, old, attempt)
-    read_on(log)
+    with log_entries.rewriting(log):
+        _swap(log, where, table, old, attempt)
     reached("optimize-committed")
 
 

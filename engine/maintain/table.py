@@ -232,7 +232,7 @@ def _broken(where: Path) -> Path | None:
         for file in state.confusing
         if (match := VERSION_FILE.match(file.name)) and int(match[1]) > state.version
     )
-    return state.hole or state.torn or next(newer, None)
+    return state.hole or next(iter(state.torn), None) or next(newer, None)
 
 
 def _size(files: Sequence[actions.LoggedFile]) -> str:

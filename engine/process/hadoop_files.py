@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from conf.atomic_file import write_atomically
+from conf.atomic_file import sync, write_atomically
 
 ASIDE = "_set_aside"
 """Folder for damaged files, next to the files in use. No job reads it, and VACUUM does not remove it."""
@@ -33,6 +33,13 @@ def is_as_written(file: Path) -> bool:
         zlib.crc32(content[at : at + size]).to_bytes(4) for at in range(0, len(content), size)
     )
     return stored[HEAD_BYTES:] == computed
+
+
+def sync_checked(file: Path) -> None:
+    """Force a file to disk, and its checksum file if there is one: Spark refuses a file without a match."""
+    sync(file)
+    if (crc := crc_of(file)).exists():
+        sync(crc)
 
 
 def orphans(folder: Path) -> Iterator[Path]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conf.atomic_file import sync, sync_name
 from conf.names import TelemetryPartition
-from engine.process.hadoop_files import is_as_written, write_whole
+from engine.process.hadoop_files import is_as_written, sync_checked, write_whole
 
 Ends = dict[TelemetryPartition, int]
 
@@ -101,6 +102,22 @@ class StreamLog:
         metadata = metadata | {"batchTimestampMs": int(time.time() * 1_000)}
         lines = (VERSION, json.dumps(metadata), json.dumps(_by_topic(ends), separators=(",", ":")))
         write_whole(self.offsets_file(batch), "\n".join(lines))
+
+    def sync(self, batch: int) -> None:
+        """
+        Force a batch of the offset log to disk, which Spark does not.
+
+        A batch calls this before its first commit to a table, so that no table is ever ahead of the offset
+        log. The commit log needs no sync: a batch that it lost is retried, and the tables skip it.
+        """
+        files = [self.offsets_file(batch)]
+        if batch == 0:
+            files += [self.folder / "metadata", *self.folder.glob("sources/*/0")]
+        for file in files:
+            sync_checked(file)
+        for folder in {file.parent for file in files}:
+            sync(folder)
+            sync_name(folder)
 
     def write_commit(self, batch: int) -> None:
         """Write a batch into the commit log as Spark would have."""

@@ -67,5 +67,5 @@ def versions(checkpoint: Path) -> dict[str, int]:
 
 
 def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
-    """Note the versions of tables; like `note_written`, without a sync."""
-    write_atomically(checkpoint / VERSIONS, json.dumps(dict(tables)))
+    """Note the versions of tables; synced, because without the note a torn table of gold is built again."""
+    write_atomically(checkpoint / VERSIONS, json.dumps(dict(tables)), is_synced=True)

@@ -77,16 +77,21 @@ def test_the_default_committer_of_version_1_is_still_accepted(tmp_path):
     assert Settings.load(tmp_path / "a.toml").warehouse.root == "a"
 
 
+SASL_LOGIN = """
+[telemetry.security]
+security_protocol = "SASL_SSL"
+sasl_mechanism = "PLAIN"
+sasl_username = "bob"
+sasl_password_file = "/run/secrets/bob"
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "principals"),
     [
         ("", ("User:ANONYMOUS",)),
         ('[telemetry.client_options]\n"sasl.username" = "ann"', ("User:ann",)),
-        (
-            '[telemetry.security]\nsecurity_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
-            'sasl_username = "bob"\nsasl_password_file = "/p"',
-            ("User:bob",),
-        ),
+        (SASL_LOGIN, ("User:bob",)),
         ('[telemetry]\nown_principals = ["User:CN=p"]', ("User:CN=p",)),
     ],
 )

@@ -14,7 +14,7 @@ from engine.delta.log_state import LogState, entry, log_state
 from engine.process.hadoop_files import orphans, set_aside
 from engine.streams.audit.findings import RESTORE, Repair, StateError
 from engine.streams.audit.metadata import lost_metadata, torn_metadata
-from engine.streams.audit.tables import name_of, table_repairs, torn_entry_repair
+from engine.streams.audit.tables import name_of, table_repairs, without_torn
 from engine.streams.log import StreamLog
 from engine.streams.note import VERSIONS, versions
 
@@ -31,25 +31,25 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     """
     read = [log_state(where) for where in inputs]
     for state in read:
-        broken = state.hole or state.torn
+        broken = state.hole or next(iter(state.torn), None)
         if broken is not None:
             step = f"reading the log of {name_of(state)}"
             way_out = f"run `plumbline ingest`, which may repair it, or {RESTORE}"
             raise StateError(broken, step, "is missing or not whole", way_out)
     states = [log_state(where) for where in gold]
     repairs = [repair for state in states for repair in table_repairs(state)]
-    torn = [state for state in states if state.torn is not None]
     log = StreamLog(checkpoint)
     repairs += torn_metadata(checkpoint)
     newest = _newest_whole(log)
     known = versions(checkpoint)
     set_back = [state for state in states if state.version < known.get(state.where.name, -1)]
-    if torn or set_back or newest is None:
+    unknown = [state for state in states if state.torn and state.where.name not in known]
+    if set_back or unknown or newest is None or _is_ahead(log, newest, read) or _has_lost(log, newest, read):
         # The evidence that gold was set back goes last. If the repair stops before, the next audit finds it.
-        without_torn = [torn_entry_repair(state, AGAIN) for state in torn]
-        return repairs + _start_over(log) + without_torn + _without_note(log, set_back)
-    is_cut_off = _is_ahead(log, newest, read) or _has_lost(log, newest, read)
-    return repairs + (_start_over(log) if is_cut_off else _set_back(log, newest))
+        torn = [repair for state in states for repair in without_torn(state, AGAIN)]
+        return repairs + _start_over(log) + torn + _without_note(log, set_back)
+    torn = [repair for state in states for repair in without_torn(state, "no finished batch wrote it")]
+    return repairs + torn + _set_back(log, newest)
 
 
 def _newest_whole(log: StreamLog) -> int | None:

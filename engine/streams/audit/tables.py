@@ -7,7 +7,7 @@ All cases: `docs/recovery.md`.
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from engine.delta.log_state import LogState
+from engine.delta.log_state import REWRITING, LogState
 from engine.process.hadoop_files import set_aside
 from engine.streams.audit.findings import RESTORE, START_OVER, Findings, Repair, StateError
 
@@ -26,7 +26,7 @@ def table_repairs(state: LogState) -> Iterator[Repair]:
         wrong = f"is missing or not whole{also}, so the rows of the table are unknown"
         step = f"reading the log of {name_of(state)}"
         raise StateError(state.hole, step, wrong, f"{RESTORE}, {START_OVER}")
-    if state.version < 0 and state.torn is None and (state.where / "_delta_log").is_dir():
+    if state.version < 0 and not state.torn and (state.where / "_delta_log").is_dir():
         yield from _of_empty_log(state)
         return
     for file in state.confusing:
@@ -47,34 +47,37 @@ def _of_empty_log(state: LogState) -> Iterator[Repair]:
 
 def torn_entry_repairs(state: LogState, found: Sequence[Findings]) -> Iterator[Repair]:
     """
-    Set aside the torn newest entry of a table if a retried batch writes it again.
+    Set aside the torn newest entries of a table if a retried batch writes them again, or if none need to be.
 
-    The first entry needs no batch: the job creates the table again. The audit of the writers has already
-    checked that no batch is missing.
+    The first entry needs no batch: the job creates the table again. A commit of an interrupted `maintain` or
+    `replay` needs none, because the next run does it again. The audit of the writers has already checked that
+    no batch is missing.
 
     Raises:
-        StateError: no batch that is retried would write the entry again.
+        StateError: the rows of a torn entry would be lost.
 
     """
-    if state.torn is None:
-        return
     is_retried = any(
         state in one.logs and one.committed < one.top and one.txn(state) < one.top for one in found
     )
-    if not is_retried and state.version >= 0:
-        wrong = "is torn, and no retried batch would write it again"
+    is_rewrite = (state.where / REWRITING).exists()
+    if state.torn and state.version >= 0 and not (is_retried or is_rewrite):
+        wrong = "is torn or its files are, and no retried batch would write it again"
         step = f"reading the log of {name_of(state)}"
-        raise StateError(state.torn, step, wrong, f"{RESTORE}, {START_OVER}")
-    yield torn_entry_repair(state, "its batch is retried")
+        raise StateError(state.torn[0], step, wrong, f"{RESTORE}, {START_OVER}")
+    yield from without_torn(
+        state, "its batch is retried" if is_retried else "a `maintain` or `replay` was interrupted"
+    )
 
 
-def torn_entry_repair(state: LogState, outcome: str) -> Repair:
-    """Return the repair that sets a torn newest entry aside; if it is the first one, the whole table."""
-    assert state.torn is not None  # noqa: S101 (callers have checked it)
-    if state.version < 0:
-        reason = f"{state.torn} is torn and the first entry; the table is created again"
-        return Repair(reason, partial(set_aside, state.where))
-    return Repair(f"{state.torn} is torn; {outcome}", partial(set_aside, state.torn))
+def without_torn(state: LogState, outcome: str) -> Iterator[Repair]:
+    """Yield the repairs that set torn newest entries aside; if the first one is torn, the whole table."""
+    if state.torn and state.version < 0:
+        reason = f"{state.torn[0]} is torn and the first entry; the table is created again"
+        yield Repair(reason, partial(set_aside, state.where))
+        return
+    for file in reversed(state.torn):  # if it is interrupted, the next audit finds the others
+        yield Repair(f"{file} is torn, or its files are; {outcome}", partial(set_aside, file))
 
 
 def name_of(state: LogState) -> str:

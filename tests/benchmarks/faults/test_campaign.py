@@ -43,7 +43,7 @@ def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return KillOutcome(wrong=[])
 
-    monkeypatch.setattr(campaign, "_broker", lambda _state: nullcontext("nowhere"))
+    monkeypatch.setattr(campaign, "broker", lambda _state: nullcontext("nowhere"))
     entry = plan.Entry(name="f", group="g", run=fault, times=2)
     runs = campaign._runs(entry, 2, 4)
     with pytest.raises(campaign.typer.Exit) as stopped:

@@ -102,9 +102,9 @@ def test_a_listing_that_has_it_and_lacks_the_entry_is_read_again(where, monkeypa
     hidden = entry.with_suffix(".hidden")
     entry.rename(hidden)
 
-    def listed(path):
+    def listed(path, **options):
         try:
-            return DeltaTable(path)
+            return DeltaTable(path, **options)
         finally:
             if hidden.exists():
                 hidden.rename(entry)

@@ -83,6 +83,18 @@ def test_a_torn_last_entry_of_a_gold_table_is_set_aside_and_gold_is_built_again(
     assert (log_state(gold.table).version, gold.log.offsets) == (1, [])
 
 
+def test_a_torn_entry_that_no_finished_batch_noted_is_set_aside_and_its_batch_is_retried(gold):
+    """A power cut tears the commit of the batch that was under way; the others stay."""
+    note_versions(gold.log.folder, {gold.table.name: 1})
+    gold.log.commits_file(2).unlink()
+    max((gold.table / "_delta_log").glob("*.json")).write_text("")
+
+    (message,) = gold.audit()
+
+    assert "00000000000000000002.json is torn, or its files are; no finished batch wrote it" in message
+    assert (log_state(gold.table).version, gold.log.offsets, gold.log.commits) == (1, [0, 1, 2], [0, 1])
+
+
 def test_gold_that_has_read_what_silver_no_longer_has_is_built_again(gold):
     """Silver was set back; other rows will get the versions that gold has read."""
     for version in (2, 1):

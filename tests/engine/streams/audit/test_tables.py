@@ -45,7 +45,7 @@ def test_a_first_entry_that_is_cut_at_the_end_of_a_line_is_torn(tmp_path, lines)
 
     first.write_text("".join(whole[:lines]))
 
-    assert (log_state(where).version, log_state(where).torn) == (-1, first)
+    assert (log_state(where).version, log_state(where).torn) == (-1, (first,))
 
 
 def test_a_table_whose_only_entry_is_gone_is_created_again_if_nothing_was_written(stream):
@@ -198,7 +198,7 @@ def test_an_entry_of_plumbline_cut_at_a_line_end_is_torn(stream, kept):
     entry = stream.entry(stream.bronze)
     entry.write_text("".join(entry.read_text().splitlines(keepends=True)[:kept]))
 
-    assert log_state(stream.bronze).torn == entry
+    assert log_state(stream.bronze).torn == (entry,)
 
 
 def test_a_missing_entry_of_the_newest_checkpoint_is_named(stream):

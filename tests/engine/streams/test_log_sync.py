@@ -1,0 +1,162 @@
+"""Which files are forced to disk before a batch's first commit, and before a commit on top of another's."""
+
+import os
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.transaction import Transaction
+
+from conf import atomic_file
+from conf.settings import Settings, WarehouseSettings
+from engine.delta import appends, log_entries
+from engine.delta.log_state import REWRITING
+from engine.gold.stream import STREAM
+from engine.process.hadoop_files import MAGIC, crc_of
+from engine.streams.log import StreamLog
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """Return the files and folders that were synced, in order."""
+    paths, fsync = list[Path](), os.fsync
+
+    def noted(handle):
+        paths.append(Path(f"/proc/self/fd/{handle}").readlink())
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    atomic_file.sync_name.cache_clear()
+    return paths
+
+
+def test_a_batch_syncs_its_offsets_their_checksum_and_their_folders(tmp_path, synced):
+    """Spark syncs neither file, and a torn checksum makes a whole file count as torn."""
+    log = StreamLog(tmp_path / "checkpoint")
+    log.write_ends(3, {("t", 0): 10})
+    crc_of(log.offsets_file(3)).write_bytes(b"crc\x00")
+    synced.clear()
+
+    log.sync(3)
+
+    of_batch = {log.offsets_file(3), crc_of(log.offsets_file(3)), log.folder / "offsets"}
+    assert {*of_batch, log.folder, tmp_path} <= set(synced)
+
+
+def test_a_later_batch_syncs_its_file_and_one_folder(tmp_path, synced):
+    """The names of the folders above are on disk since the first batch of the process."""
+    log = StreamLog(tmp_path / "checkpoint")
+    for batch in (3, 4):
+        log.write_ends(batch, {("t", 0): 10})
+    log.sync(3)
+    synced.clear()
+
+    log.sync(4)
+
+    assert synced == [log.offsets_file(4), log.folder / "offsets"]
+
+
+def test_the_first_batch_also_syncs_the_id_of_the_query_and_its_first_offsets(tmp_path, synced):
+    log = StreamLog(tmp_path / "checkpoint")
+    log.write_ends(0, {("t", 0): 10})
+    first, metadata = log.folder / "sources" / "0" / "0", log.folder / "metadata"
+    first.parent.mkdir(parents=True)
+    first.write_text("v1\n{}")
+    metadata.write_text("{}")
+    synced.clear()
+
+    log.sync(0)
+
+    assert {metadata, first, first.parent, log.folder / "sources"} <= set(synced)
+
+
+def test_what_gold_notes_is_on_disk_before_the_note(tmp_path, synced):
+    """Else a note could know a version that a power cut took, and all of gold would be built again."""
+    warehouse = WarehouseSettings(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c"))
+    settings = Settings(warehouse=warehouse)
+    where = tmp_path / "w" / "gold" / STREAM.gold[0].name
+    write_deltalake(where, pa.table({"n": [1]}))
+
+    STREAM.note(settings)
+
+    entry, note = where / "_delta_log" / f"{0:020}.json", STREAM.checkpoint(settings)
+    assert synced.index(entry) < synced.index(note)
+
+
+def test_an_append_first_syncs_what_another_process_committed(tmp_path, synced):
+    """`maintain` commits with delta-rs, which syncs nothing; an empty entry below a whole one is no log."""
+    where = tmp_path / "silver" / "t"
+    rows = pa.table({"n": [1]})
+    write_deltalake(where, rows)
+    assert appends.append(where, [], Transaction("app", 0))
+    write_deltalake(where, rows, mode="append")
+    (first,) = DeltaTable(str(where), version=0).file_uris()
+    (other,) = {*DeltaTable(str(where)).file_uris()} - {first}
+    synced.clear()
+
+    assert appends.append(where, [], Transaction("app", 1))
+
+    entry = where / "_delta_log" / f"{2:020}.json"
+    assert synced.index(Path(other.removeprefix("file://"))) < synced.index(entry)
+    draft = next(path for path in synced if path.name.startswith(f"{3:020}.json#"))
+    assert synced.index(entry) < synced.index(draft)
+    assert where in synced
+
+
+def test_a_delta_checkpoint_is_synced_before_older_ones_are_removed(tmp_path, synced, monkeypatch):
+    where = tmp_path / "silver" / "t"
+    write_deltalake(where, pa.table({"n": [1]}))
+    before = list[Path]()
+    monkeypatch.setattr(log_entries, "thin_checkpoints", lambda _where: before.extend(synced))
+
+    log_entries.write_checkpoint(where, DeltaTable(str(where)))
+
+    log = where / "_delta_log"
+    assert before == [log / f"{0:020}.checkpoint.parquet", log / "_last_checkpoint", log]
+
+
+def test_an_append_syncs_nothing_of_the_log_twice(tmp_path, synced):
+    where = tmp_path / "silver" / "t"
+    write_deltalake(where, pa.table({"n": [1]}))
+    assert appends.append(where, [], Transaction("app", 0))
+    synced.clear()
+
+    assert appends.append(where, [], Transaction("app", 1))
+
+    draft, folder = synced
+    assert draft.name.startswith(f"{2:020}.json#")
+    assert folder == where / "_delta_log"
+
+
+def test_a_commit_of_delta_is_marked_until_it_is_on_disk(tmp_path, synced):
+    """The marker is on disk before the commit, and the commit before the marker goes."""
+    where = tmp_path / "silver" / "t"
+    rows = pa.table({"n": [1]})
+    write_deltalake(where, rows)
+    marker, entry = where / REWRITING, where / "_delta_log" / f"{1:020}.json"
+    with log_entries.rewriting(DeltaTable(str(where))):
+        assert marker.exists()
+        assert synced == [where]
+        write_deltalake(where, rows, mode="append")
+
+    assert not marker.exists()
+    assert synced.index(entry) < len(synced) - 1
+    assert synced[-1] == where
+
+
+def test_the_checksums_of_delta_spark_are_synced_with_its_files(tmp_path, synced):
+    """Spark refuses a whole file whose checksum is torn."""
+    where = tmp_path / "silver" / "t"
+    write_deltalake(where, pa.table({"n": [1]}))
+    (file,) = where.glob("*.parquet")
+    entry = where / "_delta_log" / f"{0:020}.json"
+    for each in (file, entry):
+        content = each.read_bytes()
+        crc_of(each).write_bytes(MAGIC + len(content).to_bytes(4) + zlib.crc32(content).to_bytes(4))
+    entry.with_suffix(".crc").write_text("{}")
+
+    log_entries.settle(where, 0)
+
+    assert {crc_of(file), crc_of(entry), entry.with_suffix(".crc")} <= set(synced)
