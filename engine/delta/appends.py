@@ -101,7 +101,7 @@ def _read(where: Path, writers: set[str]) -> _Head:
         version=log.version(),
         batches={writer: -1 if batch is None else batch for writer, batch in batches.items()},
         interval=interval_of(log),
-        checksum=VersionChecksum.of(log),
+        checksum=VersionChecksum.from_log(log),
     )
 
 

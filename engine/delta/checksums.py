@@ -30,7 +30,7 @@ class VersionChecksum:
     size: int  # bytes
 
     @classmethod
-    def of(cls, log: DeltaTable) -> "VersionChecksum":
+    def from_log(cls, log: DeltaTable) -> "VersionChecksum":
         """Return the checksum of the version that a log was opened or updated at."""
         metadata, protocol = log.metadata(), log.protocol()
         sizes = pa.table(log.get_add_actions())["size_bytes"]

@@ -48,12 +48,12 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     # Imported here, so that `--help` does not wait for these modules.
     from answers.matching import answered  # noqa: PLC0415
     from serving.ask.answering import answer_of  # noqa: PLC0415
-    from serving.ask.asked import asked  # noqa: PLC0415
+    from serving.ask.request import question_and_selection  # noqa: PLC0415
     from serving.report.document import as_text  # noqa: PLC0415
     from serving.report.terminal import answer_lines  # noqa: PLC0415
 
     try:
-        chosen, selection = asked(
+        chosen, selection = question_and_selection(
             conf,
             question,
             cluster=cluster,

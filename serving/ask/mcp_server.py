@@ -50,7 +50,7 @@ def mcp_server(conf: list[Path]) -> "MCPServer":
 
     from answers.questions import QUESTIONS  # noqa: PLC0415 (`--help` does not wait for it)
     from serving.ask.answering import answer_of  # noqa: PLC0415
-    from serving.ask.asked import asked  # noqa: PLC0415
+    from serving.ask.request import question_and_selection  # noqa: PLC0415
 
     server = MCPServer("plumbline", title="Plumbline: which broker, link or client is slow, and since when?")
     questions = "; ".join(
@@ -75,7 +75,7 @@ def mcp_server(conf: list[Path]) -> "MCPServer":
         incident: str | None = None,
         pair: str | None = None,
     ) -> Row:
-        chosen, selection = asked(
+        chosen, selection = question_and_selection(
             conf,
             question,
             cluster=cluster,

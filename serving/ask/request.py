@@ -12,7 +12,7 @@ from serving.ask.answering import question_of
 from serving.selecting import selection_of_warehouse
 
 
-def asked(  # noqa: PLR0913 (what may be asked, each by name)
+def question_and_selection(  # noqa: PLR0913 (what may be asked, each by name)
     conf: list[Path],
     question: str,
     *,
