@@ -227,9 +227,7 @@ class Settings:
         Without any it is `User:ANONYMOUS`, that of a client without authentication.
         """
         logins = (self.telemetry.security, self.collector.cluster_security)
-        options = (self.telemetry.client_options, self.collector.cluster_client_options)
-        names = [each.sasl_username for each in logins] + [each.get("sasl.username") for each in options]
-        users = dict.fromkeys(f"User:{name}" for name in names if name)
+        users = dict.fromkeys(f"User:{each.sasl_username}" for each in logins if each.sasl_username)
         return self.telemetry.own_principals or tuple(users) or ("User:ANONYMOUS",)
 
     def check_cluster(self, *paths: Path) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conf.exit_codes import ExitCode
+from conf.exit_codes import ExitCode, WrongUseError
 from conf.signals import interrupt_on_signals
 from schemas.rows import Row
 
@@ -46,6 +46,7 @@ def mcp_server(conf: list[Path]) -> "MCPServer":
 
     """
     from mcp.server import MCPServer  # noqa: PLC0415 (an optional package)
+    from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415
     from mcp.types import ToolAnnotations  # noqa: PLC0415
 
     from answers.questions import QUESTIONS  # noqa: PLC0415 (`--help` does not wait for it)
@@ -75,18 +76,21 @@ def mcp_server(conf: list[Path]) -> "MCPServer":
         incident: str | None = None,
         pair: str | None = None,
     ) -> Row:
-        chosen, selection = question_and_selection(
-            conf,
-            question,
-            cluster=cluster,
-            since=since,
-            until=until,
-            broker=broker,
-            topic=topic,
-            client=client,
-            incident=incident,
-            pair=pair,
-        )
+        try:
+            chosen, selection = question_and_selection(
+                conf,
+                question,
+                cluster=cluster,
+                since=since,
+                until=until,
+                broker=broker,
+                topic=topic,
+                client=client,
+                incident=incident,
+                pair=pair,
+            )
+        except WrongUseError as error:
+            raise ToolError(str(error)) from error
         return answer_of(chosen, selection)
 
     server.add_tool(

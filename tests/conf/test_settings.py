@@ -90,7 +90,6 @@ sasl_password_file = "/run/secrets/bob"
     ("text", "principals"),
     [
         ("", ("User:ANONYMOUS",)),
-        ('[telemetry.client_options]\n"sasl.username" = "ann"', ("User:ann",)),
         (SASL_LOGIN, ("User:bob",)),
         ('[telemetry]\nown_principals = ["User:CN=p"]', ("User:CN=p",)),
     ],
