@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from answers.gold.contents import edges
+from answers.gold.edges import clusters_of
 from answers.gold.reader import FIRST, LAST, GoldReader, NoGoldError
-from answers.gold.selection import WINDOW, GoldSelection, clusters_of, step_of
+from answers.gold.selection import WINDOW, GoldSelection, step_of
 from conf.exit_codes import WrongUseError
 from conf.instants import TimeRange
 from serving.settings import settings_of

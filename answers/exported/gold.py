@@ -11,7 +11,7 @@ from answers.exported.declared import Exported
 from answers.exported.metrics import QUESTIONS, WINDOWED, read_columns
 from answers.formats import label
 from answers.gold.columns import duck_types
-from answers.gold.reader import FIRST, LAST, GoldReader
+from answers.gold.reader import FILE, FIRST, LAST, GoldReader
 from schemas.fields import Table
 
 
@@ -31,10 +31,6 @@ class ExportedSample:
     labels: tuple[tuple[str, str], ...]
     at: float
     value: float
-
-
-FILE = "filename"
-"""The column with the file of a row, as DuckDB's reader names it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from answers.gold.edges import edges_of_clusters
 from answers.gold.reader import LAST, GoldReader
-from answers.gold.selection import IN_SPAN, GoldSelection, edges_of_clusters, of_all
+from answers.gold.selection import IN_SPAN, GoldSelection, of_all
 from schemas.gold import GOLD
 from schemas.rows import Row
 
@@ -30,7 +31,7 @@ VALUES = {
 
 
 def edges(gold: GoldReader, cluster: str | None) -> Row:
-    """Return the `oldest` and the `newest` window of a cluster (`CLUSTERS`); None without windows."""
+    """Return the `oldest` and the `newest` window of a cluster; None without windows."""
     rows = (row for row in edges_of_clusters(gold) if row["cluster"] == cluster)
     return next(rows, {"oldest": None, "newest": None, "has_future": False})
 

@@ -47,6 +47,9 @@ BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES)
 
 LARGE = frozenset(f"silver.{table.name}" for table in BY_LOGGED_AT)
 
+FILE = "filename"
+"""The column with the file of a row, as DuckDB's reader names it."""
+
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 

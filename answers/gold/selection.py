@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from answers.gold.reader import FIRST, LAST, GoldReader, QueryRows, now_of_answers
+from answers.gold.reader import FIRST, LAST, GoldReader, QueryRows
 from schemas.gold import GOLD
 from schemas.rows import Row
 
@@ -32,35 +32,6 @@ def of_all(query: str, *columns: str) -> str:
     """Return the union of a query over each gold table that has the columns; `{table}` is the table."""
     names = (table.name for table in GOLD if set(columns) <= set(table.schema.names))
     return " UNION ".join(query.format(table=f"gold.{name}", name=name) for name in names)
-
-
-_CLUSTERS = " UNION ALL ".join(
-    f"SELECT cluster, min({at}) AS oldest, max({at}) FILTER ({at} <= $now) AS newest, max({at}) AS last "
-    f"FROM gold.{table.name} GROUP BY cluster"
-    for table in GOLD
-    if "cluster" in table.schema.names
-    for at in ("window_start" if "window_start" in table.schema.names else "NULL::TIMESTAMPTZ",)
-)
-CLUSTERS = f"""
-    SELECT cluster, min(oldest) AS oldest, coalesce(max(newest), max(last)) AS newest,
-           coalesce(max(last) > max(newest), false) AS has_future
-    FROM ({_CLUSTERS}) WHERE cluster IS NOT NULL GROUP BY cluster ORDER BY cluster"""
-"""
-The clusters, each with its oldest and newest window of any table.
-
-A window in the future is of a wrong clock: it is not the newest one, and `has_future` is true. If all windows
-are in the future, the clock of this machine is wrong, and the last window is the newest.
-"""
-
-
-def edges_of_clusters(gold: GoldReader) -> QueryRows:
-    """Return the rows of `CLUSTERS` as of now."""
-    return gold.rows(CLUSTERS, {"now": now_of_answers()})
-
-
-def clusters_of(gold: GoldReader) -> list[str]:
-    """Return the names of the clusters that have gold."""
-    return [row["cluster"] for row in edges_of_clusters(gold)]
 
 
 def keys_of(pairs: Collection[BrokerPair] | None) -> list[int] | None:

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from answers.gold import contents
+from answers.gold.edges import clusters_of
 from answers.gold.reader import FIRST, GoldReader
-from answers.gold.selection import GoldSelection, clusters_of, step_of
+from answers.gold.selection import GoldSelection, step_of
 from schemas.rows import Row
 from serving.dashboard.filters import AGAINST, Filters
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from answers.data_quality.counts import freshness
-from answers.gold import selection
+from answers.gold import edges as edges_of_gold
 from answers.gold.contents import edges
 from answers.gold.reader import LAST, GoldReader
 from answers.gold.selection import WINDOW
@@ -55,7 +55,7 @@ def test_the_exporter_reads_up_to_now(gold):
 
 
 def test_if_all_windows_are_in_the_future_this_machines_clock_is_wrong(tmp_path, monkeypatch):
-    monkeypatch.setattr(selection, "now_of_answers", lambda: at(0) - timedelta(days=400))
+    monkeypatch.setattr(edges_of_gold, "now_of_answers", lambda: at(0) - timedelta(days=400))
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(nth, 1, 2) for nth in range(6)])
     gold = GoldReader.of_warehouse(tmp_path)
 

@@ -8,7 +8,8 @@ import pytest
 from answers.fetches.latency import fetches
 from answers.fetches.slowest import LONGEST, slowest
 from answers.gold import contents
-from answers.gold.selection import GoldSelection, clusters_of
+from answers.gold.edges import clusters_of
+from answers.gold.selection import GoldSelection
 from answers.leader_redirects.redirects import by_version, events
 from answers.metadata_lookups.lookups import lookups
 from answers.partition_skew.spread import producers

@@ -87,6 +87,8 @@ def ingest(spark, frozen):
     end = ends[topic, 0]
     new = [row | {"offset": end + n, "position": f"{row['node']}/new/{n}"} for n, row in enumerate(rows)]
     records, batch = frame_of(spark, new, RAW), {(topic, 0): (end, end + NEW_LINES)}
+    for table in LINES.tables:  # the job makes what a newer version has added
+        tables.ensure(spark, frozen.root, table)
     more = {"settings": frozen.settings, "app_id": writer.id, "offsets": batch}
 
     write_batch(records, last, LINES, **more)  # a retry of the last batch: each table has it
