@@ -112,6 +112,18 @@ class KafkaSecurity:
                 message = f"{name} has no effect without {condition}"
                 raise ValueError(message)
 
+    @property
+    def principal(self) -> str:
+        """The principal that a broker sees; empty if only the broker can tell."""
+        if self.sasl_username:
+            return f"User:{self.sasl_username}"
+        return "" if self.sasl_mechanism or self.ssl_certificate_location else "User:ANONYMOUS"
+
+    @property
+    def has_former_secret(self) -> bool:
+        """Whether a secret was in former `client_options`: its file goes with this process."""
+        return any(FORMER_FOLDER in getattr(self, f"{name}_file") for name in _SECRETS)
+
     def librdkafka(self) -> dict[str, str]:
         """
         Return the options of a librdkafka client, secrets included: not for logs, plans or arguments.
@@ -267,7 +279,13 @@ FORMER_OPTIONS = {
     "ssl.key.location": "ssl_key_location",
     "ssl.key.password": "ssl_key_password_file",
     "ssl.endpoint.identification.algorithm": "ssl_endpoint_identification_algorithm",
+    "sasl.oauthbearer.token.endpoint.url": "sasl_oauthbearer_token_endpoint_url",
+    "sasl.oauthbearer.client.id": "sasl_oauthbearer_client_id",
+    "sasl.oauthbearer.client.secret": "sasl_oauthbearer_client_secret_file",
+    "sasl.oauthbearer.scope": "sasl_oauthbearer_scope",
+    "https.ca.location": "https_ca_location",
 }
+FORMER_FOLDER = "plumbline-former-"
 
 
 def take_former(options: dict[str, Any]) -> dict[str, Any]:
@@ -277,9 +295,14 @@ def take_former(options: dict[str, Any]) -> dict[str, Any]:
     A password in them moves to a file that only this user can read, and that goes with the process.
     """
     taken = {FORMER_OPTIONS[name]: options.pop(name) for name in list(options) if name in FORMER_OPTIONS}
-    for name in ("sasl_password_file", "ssl_key_password_file"):
+    for name in ("security_protocol", "sasl_mechanism"):  # librdkafka takes them in any case
         if name in taken:
-            folder = tempfile.TemporaryDirectory(prefix="plumbline-former-")
+            taken[name] = str(taken[name]).upper()
+    if taken.get("ssl_endpoint_identification_algorithm") == "":  # as Java spells it
+        taken["ssl_endpoint_identification_algorithm"] = "none"
+    for name in (f"{name}_file" for name in _SECRETS):
+        if name in taken:
+            folder = tempfile.TemporaryDirectory(prefix=FORMER_FOLDER)
             atexit.register(folder.cleanup)
             taken[name] = _write_private(Path(folder.name) / name, str(taken[name]))
     return taken

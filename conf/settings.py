@@ -222,13 +222,13 @@ class Settings:
     @property
     def own_principals(self) -> tuple[str, ...]:
         """
-        The principals of Plumbline's own clients: the setting, else the SASL users of its logins.
+        The principals of Plumbline's own clients: the setting, else what its two logins tell.
 
-        Without any it is `User:ANONYMOUS`, that of a client without authentication.
+        A login without authentication is `User:ANONYMOUS`. Certificates and OAUTHBEARER tell none.
         """
         logins = (self.telemetry.security, self.collector.cluster_security)
-        users = dict.fromkeys(f"User:{each.sasl_username}" for each in logins if each.sasl_username)
-        return self.telemetry.own_principals or tuple(users) or ("User:ANONYMOUS",)
+        told = dict.fromkeys(name for each in logins if (name := each.principal))
+        return self.telemetry.own_principals or tuple(told)
 
     def check_cluster(self, *paths: Path) -> None:
         """

@@ -1,5 +1,6 @@
 """Read the log of a Delta table with delta-rs while other processes commit to it."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +21,7 @@ def open_log(where: Path, version: int | None = None) -> DeltaTable:
         deltalake.exceptions.DeltaError: there is no table, or its log cannot be read.
 
     """
-    return _listed_whole(lambda: DeltaTable(where, version=version))
+    return listed_whole(lambda: DeltaTable(where, version=version))
 
 
 def read_on(log: DeltaTable) -> None:
@@ -31,12 +32,12 @@ def read_on(log: DeltaTable) -> None:
         deltalake.exceptions.DeltaError: the log cannot be read.
 
     """
-    _listed_whole(log.update_incremental)
+    listed_whole(log.update_incremental)
 
 
-def _listed_whole(read: Callable[[], LogRead]) -> LogRead:
+def listed_whole(read: Callable[[], LogRead]) -> LogRead:
     """
-    Read a log again if the listing of its folder was not whole.
+    Read a log, or commit to it, again if the listing of its folder was not whole.
 
     A listing takes time: it can show the checksum of a new version and lack its entry, which was written
     before the checksum. delta-rs then fails. The next listing has both.
@@ -47,4 +48,5 @@ def _listed_whole(read: Callable[[], LogRead]) -> LogRead:
         except DeltaError as error:
             if attempt == TRIES or "newer than log segment version" not in str(error):
                 raise
+            time.sleep(0.01)
     raise AssertionError

@@ -153,6 +153,12 @@ def _target(servers: str | None, properties: Path | None, conf: list[Path]) -> L
         raise WrongUseError(message)
     collector = Settings.load(*conf).collector
     security = collector.cluster_security
+    if security.has_former_secret:
+        message = (
+            "[collector.cluster_client_options] has a secret, which `sample` cannot keep for a restore: move "
+            "the login to [collector.cluster_security] and the secret to a file"
+        )
+        raise WrongUseError(message)
     security.java()  # a file that cannot be read is an error now, not in a round
     servers = servers or collector.cluster_bootstrap_servers
     if not servers:

@@ -141,6 +141,7 @@ def rewriting(log: DeltaTable) -> Iterator[None]:
     marker = where / REWRITING
     marker.touch()
     sync(where)
+    settle(where, log.version())  # the block may commit several versions, and all are settled after it
     try:
         yield
     finally:
@@ -158,9 +159,9 @@ def folder_of(log: DeltaTable) -> Path:
 def _sync_entry(where: Path, version: int) -> None:
     """Sync an entry, the checksums of Delta Spark, and their folder; the entry's files must be on disk."""
     file = entry_file(where / "_delta_log", version)
-    for each in (file, file.with_suffix(".crc")):
-        if each.exists():
-            sync_checked(each)
+    sync_checked(file)
+    with suppress(FileNotFoundError):  # there is none, or a later append has removed it
+        sync_checked(file.with_suffix(".crc"))
     sync(file.parent)
     mark_settled(where, version)
 

@@ -61,6 +61,7 @@ def log_state(where: Path) -> LogState:
     log = where / "_delta_log"
     if not log.is_dir():
         return LogState(where=where)
+    checksums = [*orphans(log), *log.glob("[0-9]*.crc")]  # first: a checksum is written after its entry
     whole, torn_checkpoints = _checkpoints(log)
     begin = max(whole, default=-1)
     confusing = [file for version in torn_checkpoints for file in torn_checkpoints[version]]
@@ -85,11 +86,10 @@ def log_state(where: Path) -> LogState:
     if begin >= 0 and version == begin and not torn and not entry_file(log, begin).exists():
         hole = entry_file(log, begin)  # readers need the newest entry even if its checkpoint is whole
     confusing += [
-        crc for crc in orphans(log) if (match := VERSION_FILE.match(crc.name)) and int(match[1]) > version
+        file for file in checksums if (match := VERSION_FILE.match(file.name)) and int(match[1]) > version
     ]
-    newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
     return LogState(
-        where=where, version=version, txns=txns, torn=tuple(torn), hole=hole, confusing=(*confusing, *newer)
+        where=where, version=version, txns=txns, torn=tuple(torn), hole=hole, confusing=tuple(confusing)
     )
 
 

@@ -25,7 +25,7 @@ from engine.delta.log_entries import folder_of, rewriting, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
-from schemas.delta_log import read_on
+from schemas.delta_log import listed_whole, read_on
 from schemas.fields import Table
 
 TRIES = 30
@@ -239,7 +239,8 @@ def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
         for attempt in range(1, TRIES + 1):
             try:
                 read_on(log)
-                return commit()
+                # OPTIMIZE also reads the log after its commit; a second one finds nothing to do.
+                return listed_whole(commit)
             except CommitFailedError:
                 if attempt == TRIES:
                     raise

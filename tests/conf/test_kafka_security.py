@@ -239,6 +239,26 @@ def test_the_login_of_former_client_options_is_read_and_its_password_moves_to_a_
     assert settings.telemetry.client_options == {"linger.ms": "5"}
     assert settings.collector.cluster_security.ssl_ca_location == "/etc/ca.pem"
     assert "hunter" not in repr(settings)
+    assert security.has_former_secret
+    assert not settings.collector.cluster_security.has_former_secret
+
+
+def test_former_options_are_read_in_the_spellings_of_librdkafka_and_java(tmp_path):
+    (tmp_path / "my.toml").write_text(
+        '[telemetry.client_options]\n"security.protocol" = "sasl_ssl"\n"sasl.mechanism" = "oauthbearer"\n'
+        '"sasl.oauthbearer.method" = "oidc"\n"sasl.oauthbearer.client.id" = "me"\n'
+        '"sasl.oauthbearer.client.secret" = "hunter2"\n'
+        '"sasl.oauthbearer.token.endpoint.url" = "https://auth/token"\n'
+        '[collector.cluster_client_options]\n"security.protocol" = "ssl"\n'
+        '"ssl.endpoint.identification.algorithm" = ""\n'
+    )
+    settings = Settings.load(tmp_path / "my.toml")
+    options = settings.telemetry.security.librdkafka()
+
+    assert (options["security.protocol"], options["sasl.mechanism"]) == ("SASL_SSL", "OAUTHBEARER")
+    assert options["sasl.oauthbearer.client.secret"] == "hunter2"
+    assert settings.collector.cluster_security.ssl_endpoint_identification_algorithm == "none"
+    assert settings.own_principals == ("User:ANONYMOUS",)  # of the observed cluster; OAUTHBEARER tells none
 
 
 def test_a_section_is_checked_with_its_place(tmp_path):

@@ -90,7 +90,7 @@ sasl_password_file = "/run/secrets/bob"
     ("text", "principals"),
     [
         ("", ("User:ANONYMOUS",)),
-        (SASL_LOGIN, ("User:bob",)),
+        (SASL_LOGIN, ("User:bob", "User:ANONYMOUS")),
         ('[telemetry]\nown_principals = ["User:CN=p"]', ("User:CN=p",)),
     ],
 )

@@ -330,6 +330,17 @@ def test_a_missing_password_is_wrong_use_before_a_level_changes(command, tmp_pat
     assert "ssl_ca_location = '/nowhere/ca.pem' cannot be read" in result.output
 
 
+def test_a_secret_of_former_options_is_refused_because_it_goes_with_the_process(command, tmp_path):
+    (tmp_path / "site.toml").write_text(
+        '[collector.cluster_client_options]\n"security.protocol" = "SASL_SSL"\n"sasl.mechanism" = "PLAIN"\n'
+        '"sasl.username" = "sampler"\n"sasl.password" = "hunter2"\n'
+    )
+    result = command("--bootstrap-server", "b:9092", "--conf", str(tmp_path / "site.toml"))
+
+    assert result.exit_code == ExitCode.WRONG
+    assert "move the login to [collector.cluster_security]" in result.output
+
+
 def test_levels_that_a_former_version_recorded_are_read(tmp_path):
     (tmp_path / record.NAME).write_text('{"bootstrap_servers": "b:9092", "properties": "p", "levels": []}')
 

@@ -10,8 +10,12 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import CommitProperties, Transaction
 
 from engine.delta import appends, checksums, log_entries
+from engine.delta import log_state as state
+from engine.delta.checksums import VersionChecksum
+from engine.delta.log_state import log_state
+from engine.maintain import actions
 from schemas.delta_log import open_log
-from tests.engine.delta.test_append import add, append, where  # noqa: F401 (a fixture)
+from tests.engine.delta.test_append import add, append, numbers, where  # noqa: F401 (a fixture)
 
 
 def checksum(where, version):  # noqa: F811
@@ -119,3 +123,47 @@ def test_a_log_that_cannot_be_read_is_an_error(where):  # noqa: F811
 
     with pytest.raises(DeltaError, match="newer than log segment"):
         open_log(where)
+
+
+def test_a_commit_stands_if_the_checksum_cannot_be_written(where, monkeypatch):  # noqa: F811
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(VersionChecksum, "write", full)
+
+    assert append(where, 1)
+    assert not append(where, 1)
+
+
+def test_maintain_survives_a_listing_that_lacks_the_entry_of_a_checksum(where):  # noqa: F811
+    """Its commit is in the log before it fails, so the second attempt finds nothing to do."""
+    for n in range(3):
+        append(where, n)
+    log, stray, tries = open_log(where), where / "_delta_log" / f"{9:020}.crc", []
+
+    def compact():
+        tries.append(1)
+        if len(tries) == 1:
+            shutil.copy(where / "_delta_log" / f"{3:020}.crc", stray)
+        try:
+            return log.optimize.compact()
+        finally:
+            stray.unlink(missing_ok=True)
+
+    actions._retry(log, compact)
+    assert len(tries) == 2
+    assert pa.table(DeltaTable(where).get_add_actions()).num_rows == 1
+    assert numbers(where) == [0, 1, 2]
+
+
+def test_a_checksum_that_is_written_while_the_state_is_read_confuses_nobody(where, monkeypatch):  # noqa: F811
+    append(where, 1)
+
+    def appended(log):
+        append(where, 2)
+        return checkpoints(log)
+
+    checkpoints = state._checkpoints
+    monkeypatch.setattr(state, "_checkpoints", appended)
+
+    assert log_state(where).confusing == ()
