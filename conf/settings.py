@@ -222,13 +222,13 @@ class Settings:
     @property
     def own_principals(self) -> tuple[str, ...]:
         """
-        The principals of Plumbline's own clients: the setting, else what its two logins tell.
+        The principals of Plumbline's own clients: the setting, else those of its two logins.
 
-        A login without authentication is `User:ANONYMOUS`. Certificates and OAUTHBEARER tell none.
+        A login without authentication is `User:ANONYMOUS`. With certificates and OAUTHBEARER only the broker knows it.
         """
         logins = (self.telemetry.security, self.collector.cluster_security)
-        told = dict.fromkeys(name for each in logins if (name := each.principal))
-        return self.telemetry.own_principals or tuple(told)
+        known = dict.fromkeys(name for each in logins if (name := each.principal))
+        return self.telemetry.own_principals or tuple(known)
 
     def check_cluster(self, *paths: Path) -> None:
         """

@@ -67,7 +67,12 @@ def maintain(
     interrupt_on_signals()
     with (
         job("maintain", settings, progress, stopped="stopped; nothing is half done, run it again"),
-        lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.maintain.lease_timeout_s),
+        lease(
+            settings.warehouse_root,
+            MAINTENANCE,
+            timeout_s=settings.maintain.lease_timeout_s,
+            is_dry_run=dry_run,
+        ),
     ):
         code = _in_thread(lambda: run(settings, chosen, progress, dry_run=dry_run, is_confirmed=yes))
     if code:

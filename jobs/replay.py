@@ -70,10 +70,11 @@ def replay(
     with wrong_use(progress):
         settings = Settings.load(*(conf or ()))
         _ = settings.pseudonym_key
+    root, timeout_s = settings.warehouse_root, settings.ingest.lease_timeout_s
     with (
         job("replay", settings, progress, stopped=f"stopped; {AGAIN}", again=AGAIN),
-        lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
-        lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.ingest.lease_timeout_s),
+        lease(root, SILVER_LAYER, timeout_s=timeout_s, is_dry_run=dry_run),
+        lease(root, MAINTENANCE, timeout_s=timeout_s, is_dry_run=dry_run),
     ):
         check_at_rest(settings)
         spark = started_session(settings, "replay")

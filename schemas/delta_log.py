@@ -21,7 +21,7 @@ def open_log(where: Path, version: int | None = None) -> DeltaTable:
         deltalake.exceptions.DeltaError: there is no table, or its log cannot be read.
 
     """
-    return listed_whole(lambda: DeltaTable(where, version=version))
+    return _listed_whole(lambda: DeltaTable(where, version=version))
 
 
 def read_on(log: DeltaTable) -> None:
@@ -32,21 +32,26 @@ def read_on(log: DeltaTable) -> None:
         deltalake.exceptions.DeltaError: the log cannot be read.
 
     """
-    listed_whole(log.update_incremental)
+    _listed_whole(log.update_incremental)
 
 
-def listed_whole(read: Callable[[], LogRead]) -> LogRead:
+def is_half_listed(error: DeltaError) -> bool:
     """
-    Read a log, or commit to it, again if the listing of its folder was not whole.
+    Return whether a log could not be read because the listing of its folder was not whole.
 
     A listing takes time: it can show the checksum of a new version and lack its entry, which was written
     before the checksum. delta-rs then fails. The next listing has both.
     """
+    return "newer than log segment version" in str(error)
+
+
+def _listed_whole(read: Callable[[], LogRead]) -> LogRead:
+    """Read a log again if the listing of its folder was not whole."""
     for attempt in range(1, TRIES + 1):
         try:
             return read()
         except DeltaError as error:
-            if attempt == TRIES or "newer than log segment version" not in str(error):
+            if attempt == TRIES or not is_half_listed(error):
                 raise
             time.sleep(0.01)
     raise AssertionError

@@ -21,6 +21,9 @@ from engine.streams.log import Ends, StreamLog
 
 TOPIC_ID = "plumbline-topic-id"
 TOPIC_ID_FORM = re.compile(r"[A-Za-z0-9_-]{22}")
+KAFKA_BASE64 = str.maketrans("+/", "-_")
+"""librdkafka writes ids with `+` and `/`, Kafka with `-` and `_`; former checkpoints have both."""
+
 NO_ID = "A" * 22
 """The id of 16 zero bytes: the cluster is older than topic ids (KIP-516)."""
 
@@ -98,7 +101,7 @@ def check_same_topic(
     """
     stored, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic, timeout_s)
     try:
-        before = stored.read_text(errors="replace").strip()
+        before = stored.read_text(errors="replace").strip().translate(KAFKA_BASE64)
     except FileNotFoundError:
         before = ""
     if now == NO_ID:
@@ -112,7 +115,7 @@ def check_same_topic(
 
 def topic_id(telemetry: Telemetry, topic: str, timeout_s: float = ANSWER_TIMEOUT_S) -> str:
     """
-    Return the id of a topic, which differs from the id of an earlier topic of the same name.
+    Return the id of a topic as Kafka writes it; an earlier topic of the same name had another id.
 
     Raises:
         NoTopicError: the cluster does not answer.
@@ -121,7 +124,7 @@ def topic_id(telemetry: Telemetry, topic: str, timeout_s: float = ANSWER_TIMEOUT
     admin, refusals = admin_of(telemetry)
     future = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)[topic]
     try:
-        return str(future.result(timeout_s).topic_id)
+        return str(future.result(timeout_s).topic_id).translate(KAFKA_BASE64)
     except KafkaException as error:
         admin.poll(0)  # calls `refusals`
         message = (

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 from deltalake import ColumnProperties, DeltaTable, WriterProperties
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta.data_files import WITHOUT_DICTIONARY
@@ -25,7 +25,7 @@ from engine.delta.log_entries import folder_of, rewriting, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
-from schemas.delta_log import listed_whole, read_on
+from schemas.delta_log import is_half_listed, read_on
 from schemas.fields import Table
 
 TRIES = 30
@@ -234,15 +234,19 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
 
 
 def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
-    """Commit; read the log and try again when a conflicting commit came first."""
+    """
+    Commit; read the log and try again when a conflicting commit came first.
+
+    A commit also reads the log, and fails after it is made if that fails. It has nothing to do the next time.
+    """
     with rewriting(log):
         for attempt in range(1, TRIES + 1):
             try:
                 read_on(log)
-                # OPTIMIZE also reads the log after its commit; a second one finds nothing to do.
-                return listed_whole(commit)
-            except CommitFailedError:
-                if attempt == TRIES:
+                return commit()
+            except DeltaError as error:
+                is_repeated = isinstance(error, CommitFailedError) or is_half_listed(error)
+                if attempt == TRIES or not is_repeated:
                     raise
                 time.sleep(min(0.05 * attempt, 0.5))
         raise AssertionError

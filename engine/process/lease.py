@@ -11,16 +11,18 @@ from filelock import FileLock, Timeout
 
 from conf.exit_codes import HeldError
 from conf.private_folder import make_private
-from conf.warehouse_format import mark_format
+from conf.warehouse_format import check_format, mark_format
 
 MAINTENANCE = "maintenance"
 """The lease to rewrite tables that other processes append to; `maintain` and `replay` hold it."""
 
 
 @contextmanager
-def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
+def lease(warehouse: Path, layer: str, *, timeout_s: float, is_dry_run: bool = False) -> Iterator[None]:
     """
     Hold the lease of a layer, `_LAYER.lock` in the warehouse, while the block runs; mark the warehouse.
+
+    A dry run checks its mark and writes none.
 
     Raises:
         HeldError: another process holds it for longer than `timeout_s`; the message names its pid.
@@ -34,7 +36,7 @@ def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
         with FileLock(warehouse / f"_{layer}.lock").acquire(timeout=timeout_s):
             try:
                 holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
-                mark_format(warehouse)
+                (check_format if is_dry_run else mark_format)(warehouse)
                 yield
             finally:
                 holder.unlink(missing_ok=True)

@@ -1,5 +1,7 @@
 """Comparison of a checkpoint with its topic; the broker's answers are stubs."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from conf.kafka_security import KafkaSecurity
@@ -118,6 +120,24 @@ def test_a_whole_id_of_another_topic_stops_the_job(tmp_path):
     (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_text(ID[::-1])
 
     with pytest.raises(TopicRecreatedError, match=f"its id is {ID} and was {ID[::-1]}"):
+        check_same_topic(Telemetry(), TOPIC, tmp_path)
+
+
+LIBRDKAFKA, KAFKA = "dKxJ3w/zS8+1b2c3d4e5fA", "dKxJ3w_zS8-1b2c3d4e5fA"
+
+
+def test_ids_are_compared_as_kafka_writes_them(tmp_path, monkeypatch):
+    """Half of all ids have a `+` or `/` as librdkafka and former checkpoints write them."""
+    (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_text(LIBRDKAFKA)
+    answer = Mock()
+    answer.result.return_value.topic_id = LIBRDKAFKA
+    admin = Mock(describe_topics=lambda *_, **__: {TOPIC: answer})
+    monkeypatch.setattr(checkpoints, "admin_of", lambda _: (admin, None))
+    assert checkpoints.topic_id(Telemetry(), TOPIC) == KAFKA
+    assert check_same_topic(Telemetry(), TOPIC, tmp_path)
+
+    answer.result.return_value.topic_id = "x" + LIBRDKAFKA[1:]
+    with pytest.raises(TopicRecreatedError):
         check_same_topic(Telemetry(), TOPIC, tmp_path)
 
 

@@ -91,7 +91,7 @@ class LogOfEpochs:
 
 def epochs_of(monkeypatch, log, **fields):
     """Read offsets 3 to 5; return the epochs that were found."""
-    monkeypatch.setattr(kafka, "_consumer", lambda _: log)
+    monkeypatch.setattr(kafka, "_consumer", lambda *_: log)
     found = Epochs()
     for _ in kafka.messages_of((), [Range("t", 0, 3, 6, **fields)], found):
         pass
