@@ -224,7 +224,8 @@ class Settings:
         """
         The principals of Plumbline's own clients: the setting, else those of its two logins.
 
-        A login without authentication is `User:ANONYMOUS`. With certificates and OAUTHBEARER only the broker knows it.
+        A login without authentication is `User:ANONYMOUS`. With certificates and OAUTHBEARER only the broker
+        knows it.
         """
         logins = (self.telemetry.security, self.collector.cluster_security)
         known = dict.fromkeys(name for each in logins if (name := each.principal))
