@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -21,12 +22,18 @@ def conf(tmp_path_factory):
     return folder / "my.toml"
 
 
+def result_of(task):
+    """Run a task in a loop of its own: the browser of other tests has one in this thread."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, task).result()
+
+
 def called(server, **arguments):
     async def call():
         async with Client(server) as client:
             return await client.call_tool("ask", arguments)
 
-    return asyncio.run(call())
+    return result_of(call())
 
 
 def test_a_program_gets_what_ask_prints_as_json(conf):
@@ -60,7 +67,7 @@ def test_the_tool_says_that_it_only_reads_and_names_every_question(conf):
         async with Client(mcp_server([conf])) as client:
             return (await client.list_tools()).tools
 
-    (tool,) = asyncio.run(listed())
+    (tool,) = result_of(listed())
     assert tool.annotations.read_only_hint
     assert "produce: " in tool.description
     assert tool.input_schema["required"] == ["question"]
