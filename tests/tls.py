@@ -26,7 +26,7 @@ def server_context(folder):
 
 @contextmanager
 def tls_server(folder):
-    """Give the address of a server that only shakes hands, as a broker with a certificate of `folder`."""
+    """Yield the address of a server that only shakes hands, as a broker with a certificate of `folder`."""
     context = server_context(folder)
 
     class ShakeHands(BaseRequestHandler):

@@ -12,6 +12,14 @@ from schemas.rows import Row
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
+    from answers.answer import Question
+
+
+ABOUT = (
+    "Answer one question about a Kafka cluster from measurements. Returns the verdict (sentence, mood, "
+    "evidence, next steps) and tables. since and until are instants (2026-11-21T11:00Z) or ages (1h)."
+)
+
 
 def serve_mcp(
     *,
@@ -54,15 +62,6 @@ def mcp_server(conf: list[Path]) -> "MCPServer":
     from serving.ask.request import question_and_selection  # noqa: PLC0415
 
     server = MCPServer("plumbline", title="Plumbline: which broker, link or client is slow, and since when?")
-    questions = "; ".join(
-        f"{question.name}: {question.title}"
-        + (
-            f" (filters: {', '.join(filters)})"
-            if (filters := [f for f in question.filters if f != "span"])
-            else ""
-        )
-        for question in QUESTIONS
-    )
 
     def ask(  # noqa: PLR0913 (what may be asked, each by name)
         *,
@@ -95,10 +94,12 @@ def mcp_server(conf: list[Path]) -> "MCPServer":
 
     server.add_tool(
         ask,
-        description="Answer one question about a Kafka cluster from measurements. Returns the verdict "
-        "(sentence, mood, evidence, next steps) and tables. since and until are instants "
-        "(2026-11-21T11:00Z) or ages (1h). "
-        f"Questions: {questions}.",
+        description=f"{ABOUT} Questions: {'; '.join(map(_described, QUESTIONS))}.",
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     )
     return server
+
+
+def _described(question: "Question") -> str:
+    filters = ", ".join(name for name in question.filters if name != "span")
+    return f"{question.name}: {question.title}" + (f" (filters: {filters})" if filters else "")

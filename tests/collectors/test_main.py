@@ -49,13 +49,13 @@ def test_a_big_line_goes_plain_for_its_reader_reads_it_plain():
 
 
 def test_settings_can_add_tls_but_not_take_the_promise_of_delivery_away():
-    told = replace(
+    changed = replace(
         NOBODY,
         security=KafkaSecurity(security_protocol="SSL"),
         client_options={"acks": "0", "enable.idempotence": "false"},
     )
 
-    options = producer_options(told)
+    options = producer_options(changed)
 
     assert (options["security.protocol"], options["acks"], options["enable.idempotence"]) == (
         "SSL",
@@ -105,12 +105,12 @@ def test_a_telemetry_broker_that_is_not_there_is_an_error_with_its_address(setti
 def test_a_broker_that_is_not_trusted_is_an_error_with_the_reason(settings, tmp_path):
     """Librdkafka's own exception says only that no broker answers."""
     with tls_server(tmp_path) as address:
-        told = Telemetry(bootstrap_servers=address, security=KafkaSecurity(security_protocol="SSL"))
+        changed = Telemetry(bootstrap_servers=address, security=KafkaSecurity(security_protocol="SSL"))
         with pytest.raises(
             CollectorError,
             match=r"connection: .*verify failed.*; correct \[telemetry\.security\]",
         ):
-            run(replace(settings, telemetry=told), threading.Event(), once=True)
+            run(replace(settings, telemetry=changed), threading.Event(), once=True)
 
 
 @pytest.mark.parametrize("where", ["telemetry", "collector"])
@@ -122,10 +122,10 @@ def test_a_password_that_is_not_there_is_wrong_use_before_anything_is_sent(setti
         sasl_password_file="/nowhere/password",  # noqa: S106 (a path)
     )
     name = {"telemetry": "security", "collector": "cluster_security"}[where]
-    told = replace(settings, **{where: replace(getattr(settings, where), **{name: missing})})
+    changed = replace(settings, **{where: replace(getattr(settings, where), **{name: missing})})
 
     with pytest.raises(WrongUseError, match="sasl_password_file = '/nowhere/password' cannot be read"):
-        run(told, threading.Event(), once=True)
+        run(changed, threading.Event(), once=True)
 
 
 def test_the_lock_is_free_after_an_error_and_the_folder_is_private(settings, tmp_path, monkeypatch):
@@ -139,9 +139,9 @@ def test_the_lock_is_free_after_an_error_and_the_folder_is_private(settings, tmp
 
 
 def test_a_producer_option_that_is_none_is_named(settings):
-    told = replace(NOBODY, client_options={"no.such.option": "1"})
+    changed = replace(NOBODY, client_options={"no.such.option": "1"})
     with pytest.raises(CollectorError, match=r"no\.such\.option.*client_options"):
-        run(replace(settings, telemetry=told), threading.Event(), once=True)
+        run(replace(settings, telemetry=changed), threading.Event(), once=True)
 
 
 def test_a_single_run_gives_up_in_the_end_and_a_lasting_one_never():

@@ -18,7 +18,7 @@ SECRET = 'hunter"2\\ #=!'  # noqa: S105 (of this test)
 
 @pytest.fixture
 def files(tmp_path):
-    """Give the files of a client: secrets with a final newline, a CA, a certificate and an encrypted key."""
+    """Return the files of a client: secrets with a final newline, a CA, a certificate, an encrypted key."""
     (tmp_path / "password").write_text(f"{SECRET}\n")
     _, plain = self_signed(tmp_path)
     command = ["openssl", "pkcs8", "-topk8", "-v1", "PBE-SHA1-3DES", "-passout", f"pass:{SECRET}"]

@@ -137,8 +137,8 @@ def test_partitions_that_are_added_are_read_from_their_first_offset(site, spark)
 def test_an_unclean_leader_election_is_told_from_a_topic_that_was_created_again(site, spark, lab):
     """The leader dies alone in sync, and a replica without the newest lines becomes the leader."""
     controller = crash.active_controller(lab)
-    behind, leader = (one for one in lab.broker_ids if one != controller)
-    replicas = {"request-log": [leader, behind], "client-log": [controller], "metrics": [controller]}
+    lagging, leader = (one for one in lab.broker_ids if one != controller)
+    replicas = {"request-log": [leader, lagging], "client-log": [controller], "metrics": [controller]}
     unclean = {"unclean.leader.election.enable": "true"}
     made = [
         NewTopic(site.prefix + kind, num_partitions=1, replica_assignment=[brokers], config=unclean)
@@ -159,14 +159,14 @@ def test_an_unclean_leader_election_is_told_from_a_topic_that_was_created_again(
         assert producer.flush(DONE_WITHIN_S) == 0
 
     publish("p", 20)
-    crash.kill(lab.state, behind)
+    crash.kill(lab.state, lagging)
     try:
         publish("q", 20)  # acknowledged by the only replica in sync
         code, said = site.run(ingest_app, "--once")
         assert code == 0, said
         crash.kill(lab.state, leader)
-        crash.restart(lab.state, behind, site.prefix + "metrics")
-        wait_for(lambda: topics.leaders(lab, topic)[0] == behind)
+        crash.restart(lab.state, lagging, site.prefix + "metrics")
+        wait_for(lambda: topics.leaders(lab, topic)[0] == lagging)
 
         code, said = site.run(ingest_app, "--once")
         assert code == 3, said

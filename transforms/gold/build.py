@@ -13,16 +13,8 @@ from transforms.sql import Rows
 from transforms.windows import WINDOW_S, Coverage, Reach
 
 
-class Inputs(Protocol):
-    """The rows that the windows of one step depend on."""
-
-    @property
-    def spans(self) -> Sequence[Span] | None:
-        """The windows to build; None for all windows of the rows."""
-
-    @property
-    def windows(self) -> set[int] | None:
-        """The windows of `spans`, in epoch seconds."""
+class Silver(Protocol):
+    """Rows of silver."""
 
     def rows(
         self,
@@ -38,6 +30,18 @@ class Inputs(Protocol):
         These are the rows around the windows; of a table in `Build.whole`, all rows. `reach` is at most the
         declared one (default).
         """
+
+
+class Inputs(Silver, Protocol):
+    """The rows that the windows of one step depend on."""
+
+    @property
+    def spans(self) -> Sequence[Span] | None:
+        """The windows to build; None for all windows of the rows."""
+
+    @property
+    def windows(self) -> set[int] | None:
+        """The windows of `spans`, in epoch seconds."""
 
     def derived(
         self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]

@@ -1,13 +1,9 @@
 """Which request lines count, and their partitions, one row each, with the name of the topic, as SQL."""
 
-from collections.abc import Sequence
-from typing import Protocol
-
-from schemas.fields import Table
 from schemas.silver.listeners import CLIENT, FOLLOWER, LISTENERS
 from schemas.silver.topics import TOPICS
-from transforms.gold.build import Touch
-from transforms.sql import Rows, connect, text
+from transforms.gold.build import Silver, Touch
+from transforms.sql import connect, text
 from transforms.windows import HOUR_S, Reach
 
 TOPICS_COLUMNS = ("cluster", "topic_id", "topic_name", "seen_at")
@@ -33,20 +29,6 @@ LISTENERS_COLUMNS = ("cluster", "listener", "role", "logged_date")
 
 UNNAMED_S = 300
 """`metadata.max.age.ms`: a client asks for the names of its topics at least this often."""
-
-
-class Silver(Protocol):
-    """Rows of silver (`build.Inputs`)."""
-
-    def rows(
-        self,
-        table: Table,
-        columns: Sequence[str],
-        reach: Reach | None = None,
-        *,
-        where: str = "true",
-    ) -> Rows:
-        """Return columns of the rows that meet a condition."""
 
 
 def foreign(listeners: str) -> str:

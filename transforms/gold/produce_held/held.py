@@ -9,11 +9,11 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
+from transforms.gold.build import Silver
 from transforms.gold.entries import (
     IS_ACCEPTED,
     IS_OTHERS,
     TOPICS_COLUMNS,
-    Silver,
     is_follower,
     named,
 )
