@@ -22,7 +22,7 @@ class Table:
     layer: str  # bronze, silver or gold
     name: str
     about: str
-    schema: StructType
+    schema: StructType = field(hash=False)  # its hash would print all fields each time
     key: tuple[str, ...]  # unique after the duplicates of a re-sent record are removed
     partition_by: tuple[str, ...] = ()
     is_stored: bool = True  # False: the rows are computed on read

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from engine.delta import log_entries
-from schemas.arrow import arrow_schema
+from engine.delta.small_files import are_small, dataset, rows_of
 from schemas.delta_log import open_log
 from schemas.fields import Table
 from transforms.frames import frame_of
@@ -121,13 +121,16 @@ class Snapshot:
         where: str = "true",
     ) -> Rows:
         """Return columns of the rows in the spans (None: all rows) that meet a condition, for queries."""
-        paths = self.paths()
+        files = self.files
         if spans is not None:
-            paths = self.overlapping(self.table.instant, spans, reach) if spans else []
-            is_near = is_in_spans(self.table.instant, [_widened(span, reach) for span in spans])
-            where = f"({is_near}) AND ({where})"
-        files = [str(self.where / path) for path in paths]
-        return Rows(table=self.table, columns=tuple(columns), source=files, where=where)
+            widened = [_widened(span, reach) for span in spans]
+            files = files.filter(self._any([self._overlaps(self.table.instant, span) for span in widened]))
+            where = f"({is_in_spans(self.table.instant, widened)}) AND ({where})"
+        paths = [str(path) for path in files["path"].to_pylist()]
+        source: Sequence[str] | pa.Table = [str(self.where / path) for path in paths]
+        if spans is not None and are_small(files["size_bytes"]):
+            source = rows_of(self.where, self.table, paths)
+        return Rows(table=self.table, columns=tuple(columns), source=source, where=where)
 
     def all_rows(self, columns: Sequence[str], where: pc.Expression | None = None) -> pa.RecordBatchReader:
         """Return columns of all rows that meet a condition, without Spark, read in batches."""
@@ -163,10 +166,7 @@ class Snapshot:
         return [str(path) for path in self.files.filter(chosen)["path"].to_pylist()]
 
     def _any(self, masks: list[pa.Array]) -> pa.Array:
-        chosen = masks[0]
-        for mask in masks[1:]:
-            chosen = pc.or_(chosen, mask)
-        return chosen
+        return reduce(pc.or_, masks, pa.repeat(pa.scalar(False), self.files.num_rows))
 
     def _overlaps(self, column: str, span: Span) -> pa.Array:
         """Return a mask of the files that may have rows of the span; a file without statistics may."""
@@ -184,18 +184,6 @@ class Snapshot:
         unknown = pa.nulls(self.files.num_rows, INSTANT)
         low, high = (self.files[name] if name in self.files.column_names else unknown for name in names)
         return low, high
-
-
-def dataset(where: Path, table: Table, paths: Collection[str]) -> ds.Dataset:
-    """Return data files of a table as a dataset in its schema; a file may lack newer columns."""
-    schema = arrow_schema(table)
-    files = [str(where / path) for path in paths]
-    if not files:
-        return ds.dataset(schema.empty_table())
-    # The values of partition columns are in the paths only.
-    fields = pa.schema([schema.field(name) for name in table.partition_by])
-    of_paths, base = ds.partitioning(fields, flavor="hive"), str(where)
-    return ds.dataset(files, schema=schema, format="parquet", partitioning=of_paths, partition_base_dir=base)
 
 
 def _is_in(column: str, spans: Sequence[Span]) -> pc.Expression:

@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
 from conf.exit_codes import HeldError
-from engine.delta import commits, log_entries, tables
+from engine.delta import commits, log_entries, small_files, tables
 from engine.delta.log_state import entry_file
 from engine.process.lease import MAINTENANCE, lease
 from schemas.arrow import arrow_schema
@@ -232,7 +232,11 @@ def test_rows_are_appended_without_spark_once_per_application_and_missing_column
     ]
 
 
-def test_a_query_reads_the_rows_near_that_meet_a_condition_also_of_a_file_without_a_newer_column(tmp_path):
+@pytest.mark.parametrize("max_read", [0, small_files.MAX_READ], ids=["files", "memory"])
+def test_a_query_reads_the_rows_near_that_meet_a_condition_also_of_a_file_without_a_newer_column(
+    tmp_path, monkeypatch, max_read
+):
+    monkeypatch.setattr(small_files, "MAX_READ", max_read)
     topic = column("topic", StringType(), "a newer column")
     grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, topic]))
     at = datetime(2026, 11, 21, tzinfo=UTC)

@@ -274,7 +274,7 @@ def test_a_line_looks_up_the_redirects_and_takeovers_near_it_alone(tmp_path, mon
     read, query = [], Rows.query
 
     def counted(self, rows):
-        read.extend(self.source)
+        read.append(self.source.num_rows)
         return query(self, rows)
 
     monkeypatch.setattr(Rows, "query", counted)
@@ -284,4 +284,4 @@ def test_a_line_looks_up_the_redirects_and_takeovers_near_it_alone(tmp_path, mon
     found = leader_redirect.Redirects(WarehouseTables(tmp_path)).windows(near, lines)
 
     assert found == windows(day_s)
-    assert len(read) == 2
+    assert sum(read) == 2
