@@ -1,4 +1,4 @@
-"""The targets of ingest and gold, one row per question: this tree's figure, the target, the yardstick."""
+"""The targets of ingest and gold, one row per question: the measured figure, the target, the yardstick."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class Target:
     measured_yardstick: Callable[[Document], str] | None = None
 
     def row(self, document: Document | None) -> tuple[str, str, str, str, str]:
-        """Return the cells: question, this tree, target, met or missed, yardstick."""
+        """Return the cells: question, figure, target, met or missed, yardstick."""
         figure = self.figure(document) if document else None
         return (
             self.question,

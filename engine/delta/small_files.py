@@ -17,9 +17,11 @@ import pyarrow.dataset as ds
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 
-SMALL_BYTES = 64 * 1024
-MAX_READ, MAX_KEPT = 128, 1_024
-"""Files that one query reads from memory, and files of all tables that are kept."""
+SMALL_BYTES, MAX_ROWS_BYTES = 64 * 1024, 512 * 1024
+"""Bytes of a small file, and of its rows in memory: a client can send names that compress very well."""
+
+MAX_READ, MAX_KEPT = 128, 512
+"""Files that one query reads from memory, and files of all tables that are kept: up to 256 MiB of rows."""
 
 
 def are_small(sizes: pa.ChunkedArray) -> bool:
@@ -27,9 +29,19 @@ def are_small(sizes: pa.ChunkedArray) -> bool:
     return 0 < len(sizes) <= MAX_READ and bool(pc.max(sizes).as_py() <= SMALL_BYTES)
 
 
-def rows_of(where: Path, table: Table, paths: Sequence[str]) -> pa.Table:
-    """Return the rows of small data files of a table in its schema; a file may lack newer columns."""
-    return pa.concat_tables(_rows(where, table, path) for path in paths)
+def rows_of(where: Path, table: Table, paths: Sequence[str]) -> pa.Table | None:
+    """
+    Return the rows of small data files of a table in its schema; a file may lack newer columns.
+
+    Return None if the rows of a file are too large for memory.
+    """
+    found = []
+    for path in paths:
+        rows = _rows(where, table, path)
+        if rows is None:
+            return None
+        found.append(rows)
+    return pa.concat_tables(found)
 
 
 def dataset(where: Path, table: Table, paths: Collection[str]) -> ds.Dataset:
@@ -45,5 +57,12 @@ def dataset(where: Path, table: Table, paths: Collection[str]) -> ds.Dataset:
 
 
 @lru_cache(maxsize=MAX_KEPT)
-def _rows(where: Path, table: Table, path: str) -> pa.Table:
-    return dataset(where, table, [path]).to_table()
+def _rows(where: Path, table: Table, path: str) -> pa.Table | None:
+    batches, size = list[pa.RecordBatch](), 0
+    # Without reading ahead, one row group is in memory; the ingest writes at most 16 MiB of lines in each.
+    for batch in dataset(where, table, [path]).to_batches(batch_readahead=0, fragment_readahead=0):
+        size += batch.nbytes
+        if size > MAX_ROWS_BYTES:
+            return None
+        batches.append(batch)
+    return pa.Table.from_batches(batches, arrow_schema(table))

@@ -127,9 +127,9 @@ class Snapshot:
             files = files.filter(self._any([self._overlaps(self.table.instant, span) for span in widened]))
             where = f"({is_in_spans(self.table.instant, widened)}) AND ({where})"
         paths = [str(path) for path in files["path"].to_pylist()]
-        source: Sequence[str] | pa.Table = [str(self.where / path) for path in paths]
-        if spans is not None and are_small(files["size_bytes"]):
-            source = rows_of(self.where, self.table, paths)
+        is_small = spans is not None and are_small(files["size_bytes"])
+        kept = rows_of(self.where, self.table, paths) if is_small else None
+        source = [str(self.where / path) for path in paths] if kept is None else kept
         return Rows(table=self.table, columns=tuple(columns), source=source, where=where)
 
     def all_rows(self, columns: Sequence[str], where: pc.Expression | None = None) -> pa.RecordBatchReader:

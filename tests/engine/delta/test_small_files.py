@@ -43,6 +43,24 @@ def test_a_small_file_is_opened_once(near, tmp_path):
     assert first == {(str(second), AT.date()) for second in range(3)} == read()
 
 
+def test_a_small_file_of_large_rows_is_not_kept_in_memory(tmp_path):
+    rows = pa.Table.from_pylist(
+        [{"position": "0", "logged_at": AT, "logged_date": AT.date(), "topics_asked": ["t" * 249] * 3_000}],
+        schema=arrow_schema(REQUESTS),
+    )
+    tables.append_rows(rows, tmp_path, REQUESTS, txn_app_id="0")
+    snapshot = tables.snapshot(tmp_path, REQUESTS)
+    allocated = pa.total_allocated_bytes()
+
+    rows_near = snapshot.near(("position", "topics_asked"), (SPAN,))
+    with connect({"rows": rows_near}) as db:
+        assert db.sql("SELECT position, len(topics_asked) FROM rows").fetchall() == [("0", 3_000)]
+
+    assert small_files.are_small(snapshot.files["size_bytes"])
+    assert rows.nbytes > small_files.MAX_ROWS_BYTES
+    assert pa.total_allocated_bytes() - allocated < small_files.MAX_ROWS_BYTES
+
+
 def test_only_a_few_small_files_are_read_from_memory(near, monkeypatch):
     assert isinstance(near().source, pa.Table)
     assert not isinstance(near(spans=None).source, pa.Table)
