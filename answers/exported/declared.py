@@ -4,11 +4,11 @@ What a question exports: queries, their metrics, and the expressions of its aler
 A query returns `moment`, labels, and a column for each metric, which has its name. NULL is not served.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from answers.gold.histogram import added_up, at_rank
+from answers.gold.histogram import added_up
 
 
 class ExportedMetric(NamedTuple):
@@ -57,13 +57,17 @@ def exported(text: str) -> Exported:
     return Exported(tuple(metrics), text.partition(comments[-1])[2])
 
 
-def quantiles(text: str, ranks: str = "0.5, 0.99") -> Exported:
+def quantiles(text: str, quantiles: Sequence[float] = (0.5, 0.99)) -> Exported:
     """Return true quantiles in seconds: the histograms of a query are added up by label, then read."""
     metrics, hists = exported(text)
     by = ", ".join(("moment", *metrics[0].labels))
     columns = {metric.name: metric.source.partition(".")[2] for metric in metrics}
-    values = (f"bucket_ms({at_rank('rank_of(q, total)', name)}) / 1000 AS {name}" for name in columns)
+    ranks = {f"rank_{nth}": f"rank_of({q}, total)" for nth, q in enumerate(quantiles)}
+    rows = []
+    for q, rank in zip(quantiles, ranks, strict=True):
+        values = ", ".join(f"{name} := bucket_ms({name}_{rank}) / 1000" for name in columns)
+        rows.append(f"struct_pack(quantile := '{q}', {values})")
     query = f"""
-SELECT {by}, q::VARCHAR AS quantile, {", ".join(values)}
-FROM ({added_up(f"({hists})", by, columns)}), (SELECT unnest([{ranks}]::DOUBLE[]) AS q) GROUP BY ALL"""
+SELECT {by}, unnest([{", ".join(rows)}], recursive := true)
+FROM ({added_up(f"({hists})", by, columns, ranks)})"""
     return Exported(tuple(each._replace(labels=(*each.labels, "quantile")) for each in metrics), query)

@@ -30,7 +30,7 @@ WINDOW all_of AS (PARTITION BY moment, cluster)""",
 SELECT moment, cluster, follower, leader, method, rtt_hist
 FROM spans JOIN latest.broker_rtt r USING (cluster, window_start) JOIN pairs p USING (moment, cluster)
 WHERE r.follower_id = p.follower AND r.leader_id = p.leader AND nth <= getvariable('pairs') AND is_settled""",
-            "0.1, 0.5, 0.99",
+            (0.1, 0.5, 0.99),
         ),
         exported("""
 -- cluster follower leader method quantile

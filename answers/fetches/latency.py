@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from answers.formats import ms
-from answers.gold.histogram import added_up, at_rank
+from answers.gold.histogram import added_up
 from answers.gold.reader import QueryRows
 from answers.gold.selection import (
     IN_SPAN,
@@ -28,9 +28,7 @@ QUANTILES = {"p50": 0.5, "p99": 0.99}
 DRAWN = ("total", "leader_local", "true")
 """The metrics whose medians are drawn over time."""
 
-_KEY = ("leader_id", "kind", "follower_id", "client_id", "step_at")
-# A consumer has no follower id and may have no client id, so NULL must match NULL.
-_IS_SAME = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in _KEY)
+_FETCHER = ("leader_id", "kind", "follower_id", "client_id")
 _PICKED = f"""
     SELECT *, {STEP} FROM gold.fetch_latency
     WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS}
@@ -39,41 +37,36 @@ _PICKED = f"""
 
 def _summed(metrics: Sequence[str], quantiles: Sequence[str]) -> str:
     """Return the query of each fetcher's counts, and sums and quantiles of some metrics, by step."""
-    limits = ", ".join(
-        f"{function}({metric}_{function}_ms) AS {metric}_{function}_ms"
+    sums = {"cluster": "min(cluster)", "since": "min(window_start)"}
+    sums |= {name: f"sum({name})::BIGINT" for name in ("n", "n_delayed", "n_true")}
+    sums |= {
+        f"{metric}_{function}_ms": f"{function}({metric}_{function}_ms)"
         for metric in metrics
         for function in ("sum", "min", "max")
-    )
-    read = [(metric, name) for metric in metrics for name in quantiles]
-    buckets = ", ".join(
-        f"{at_rank(f'rank_of({QUANTILES[name]}, total)', metric)} AS {metric}_{name}" for metric, name in read
-    )
+    }
     values = ", ".join(
         f"within_ms(bucket_ms({metric}_{name}), {metric}_min_ms, {metric}_max_ms) AS {metric}_{name}_ms"
-        for metric, name in read
+        for metric in metrics
+        for name in quantiles
     )
+    by, hists = ", ".join(_FETCHER), {metric: f"{metric}_hist" for metric in metrics}
+    ranks = {name: f"rank_of({QUANTILES[name]}, total)" for name in quantiles}
     return f"""
-    WITH picked AS NOT MATERIALIZED ({_PICKED}),
-    sums AS (
-        SELECT cluster, {", ".join(_KEY)}, min(window_start) AS since, sum(n)::BIGINT AS n,
-               sum(n_delayed)::BIGINT AS n_delayed, sum(n_true)::BIGINT AS n_true, {limits}
-        FROM picked GROUP BY ALL
-    ),
-    buckets AS (
-        SELECT {", ".join(_KEY)}, {buckets}
-        FROM ({added_up("picked", ", ".join(_KEY), {metric: f"{metric}_hist" for metric in metrics})})
-        GROUP BY ALL
-    )
-    SELECT sums.* EXCLUDE (step_at), coalesce(sums.step_at, since) AS window_start, {values},
+    WITH picked AS NOT MATERIALIZED ({_PICKED})
+    SELECT {by}, {", ".join(sums)}, coalesce(step_at, since) AS window_start, {values},
            {RELATIVE_ERROR}::DOUBLE AS relative_error
-    FROM sums LEFT JOIN buckets ON {_IS_SAME}
-    ORDER BY leader_id, kind, follower_id, client_id, window_start"""
+    FROM ({added_up("picked", f"{by}, step_at", hists, ranks, sums)})
+    ORDER BY {by}, window_start"""
 
 
 FETCHES, STEPS = _summed(METRICS, tuple(QUANTILES)), _summed(DRAWN, ("p50",))
 WINDOWS = f"""
     SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.fetch_latency
-    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS}
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT}
+    ORDER BY window_start, leader_id, kind, follower_id, client_id"""
+MEDIANS = f"""
+    SELECT window_start, leader_id, kind, follower_id, {", ".join(f"{metric}_p50_ms" for metric in DRAWN)}
+    FROM gold.fetch_latency WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS}
     ORDER BY window_start, leader_id, kind, follower_id, client_id"""
 STOCK = """
     SELECT * FROM gold.stock_fetch_total
@@ -86,15 +79,15 @@ def fetches(selection: GoldSelection, *, only: Sequence[datetime] | None = None)
     return selection.rows(FETCHES, is_by_step=False, pairs=None, **selection.of_windows(only))
 
 
-def windows(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
+def windows(selection: GoldSelection) -> QueryRows:
     """Return the rows of `gold.fetch_latency` without histograms."""
-    return selection.rows(WINDOWS, pairs=keys_of(pairs))
+    return selection.rows(WINDOWS)
 
 
 def over_time(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
     """Return each fetcher's medians of the metrics that are drawn, step by step."""
     if selection.step == WINDOW:
-        return windows(selection, pairs)
+        return selection.rows(MEDIANS, pairs=keys_of(pairs))
     return selection.rows(STEPS, is_by_step=True, only=None, pairs=keys_of(pairs))
 
 

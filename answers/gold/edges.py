@@ -60,7 +60,7 @@ def _of_table(gold: GoldReader, table: Table, now: datetime) -> Iterator[Row]:
     at = "window_start" if "window_start" in table.schema.names else "NULL::TIMESTAMPTZ"
     if not isinstance(relation, StoredTable):
         query = EDGES.format(file="NULL", at=at, rows=f"gold.{table.name}")
-        yield from gold.arrow(query, {"now": now}).to_pylist()
+        yield from gold.fetched(query, {"now": now})
         return
     by_table = _known.setdefault(gold, {})
     try:
@@ -82,6 +82,6 @@ def _of_files(gold: GoldReader, stored: StoredTable, at: str, now: datetime, kno
     found: dict[str, list[Row]] = {file: list(known.get(file, ())) for file in files}
     if new := [file for file in files if file not in known]:
         query = EDGES.format(file=FILE, at=at, rows=stored.sql_of(new, FILE))
-        for row in gold.arrow(query, {"now": now}).to_pylist():
+        for row in gold.fetched(query, {"now": now}):
             found[row["file"]].append(row)
     return found

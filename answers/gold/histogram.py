@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from schemas.histogram import GAMMA, LN_GAMMA, OFFSET, RANK_SLACK, SMALLEST_MS, Z_95
 
@@ -45,44 +46,64 @@ def with_macros(statement: str) -> str:
 
 
 _APART = 1 << 32
-"""The distance of two keys in one number; a bucket is less than half of it."""
+"""The distance of two groups of buckets in one number; a bucket is less than half of it."""
 
 
-def added_up(source: str, by: str, hists: Mapping[str, str]) -> str:
+def added_up(
+    source: str,
+    by: str,
+    hists: Mapping[str, str],
+    ranks: Mapping[str, str],
+    sums: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """
-    Return the query of `by`, `metric`, bucket `k`, the count up to it (`seen`) and the `total`.
+    Return the query of one row for each value of `by`, with `sums` and the histograms added up.
 
-    The histograms of `source` are added up by `by`; `hists` gives the column of each metric.
+    `hists` has the column of each metric, `sums` the expression of each further column. A rank is an
+    expression of `total`, the number of values of a metric, and of the names in `sums`. The row has
+    `METRIC_total` and the bucket at each rank, `METRIC_RANK`; both are NULL without values.
     """
-    is_same = " AND ".join(f"each.{name} IS NOT DISTINCT FROM keys.{name}" for name in by.split(", "))
+    n, names = len(hists), by.split(", ")
+    is_same = " AND ".join(f"each.{name} IS NOT DISTINCT FROM keys.{name}" for name in names)
+    columns = ", ".join((by, *(f"{value} AS {name}" for name, value in sums.items())))
     # Millions of buckets are added up: by one number and metric by metric, this takes a fifth of the time.
-    added = " UNION ALL ".join(
+    slots = " UNION ALL ".join(
         f"""
-            SELECT '{metric}' AS metric, slot, sum(n)::BIGINT AS n
+            SELECT slot, sum(n)::BIGINT AS n
             FROM (
-                SELECT key * {_APART} + unnest(map_keys({hist})) AS slot, unnest(map_values({hist})) AS n
+                SELECT (key * {n} + {nth}) * {_APART} + unnest(map_keys({hist})) AS slot,
+                       unnest(map_values({hist})) AS n
                 FROM {source} AS each JOIN keys ON {is_same}
             )
             GROUP BY slot"""
-        for metric, hist in hists.items()
+        for nth, hist in enumerate(hists.values())
     )
+    wanted = ", ".join(f"{rank} AS {name}" for name, rank in ranks.items())
+    at_ranks = ", ".join(f"min(k) FILTER (WHERE seen >= ranks.{name}) AS {name}" for name in ranks)
+    found = ", ".join(
+        f"max({name}) FILTER (WHERE hist % {n} = {nth}) AS {metric}_{name}"
+        for nth, metric in enumerate(hists)
+        for name in ("total", *ranks)
+    )
+    # HAVING is always true. DuckDB then expects few keys and keeps them for the joins, not the histograms.
     return f"""
         WITH keys AS MATERIALIZED (
-            SELECT row_number() OVER (ORDER BY {by}) AS key, * FROM (SELECT DISTINCT {by} FROM {source})
+            SELECT row_number() OVER (ORDER BY {by}) AS key, *
+            FROM (SELECT {columns} FROM {source} GROUP BY ALL HAVING count(*) > 0)
         ),
-        added AS (
-            SELECT metric, (slot + {_APART // 2}) // {_APART} AS key, (slot - key * {_APART})::INTEGER AS k, n
-            FROM ({added})
+        added AS MATERIALIZED (
+            SELECT (slot + {_APART // 2}) // {_APART} AS hist, (slot - hist * {_APART})::INTEGER AS k, n
+            FROM ({slots})
         ),
-        counted AS (
-            SELECT metric, key, k, sum(n) OVER (PARTITION BY key, metric ORDER BY k) AS seen,
-                   sum(n) OVER (PARTITION BY key, metric) AS total
-            FROM added
+        ranks AS (
+            SELECT hist, total, {wanted}
+            FROM (SELECT hist, sum(n)::BIGINT AS total FROM added GROUP BY hist)
+            JOIN keys ON key = hist // {n}
+        ),
+        found AS (
+            SELECT hist, any_value(total) AS total, {at_ranks}
+            FROM (SELECT hist, k, sum(n) OVER (PARTITION BY hist ORDER BY k) AS seen FROM added)
+            JOIN ranks USING (hist) GROUP BY hist
         )
-        SELECT {by}, metric, k, seen, total FROM counted JOIN keys USING (key)"""
-
-
-def at_rank(rank: str, metric: str | None = None) -> str:
-    """Return the aggregate of the bucket at a rank, over the result of `added_up`."""
-    of_metric = f"metric = '{metric}' AND " if metric else ""
-    return f"min(k) FILTER (WHERE {of_metric}seen >= {rank})"
+        SELECT * EXCLUDE (key)
+        FROM keys LEFT JOIN (SELECT hist // {n} AS key, {found} FROM found GROUP BY ALL) USING (key)"""

@@ -208,7 +208,7 @@ class GoldReader:
         key = (query, repr(used), *(self.relations[name].version() for name in names))
         kept = self._kept.get(key)
         if kept is None:
-            kept = self.arrow(query, used).to_pylist()
+            kept = self.fetched(query, used)
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = kept
@@ -219,15 +219,32 @@ class GoldReader:
         key, now = (query, repr(used)), time.monotonic()
         read_at, kept = self._kept_of_silver.get(key, (-silver_s, []))
         if now - read_at >= silver_s:
-            kept = self.arrow(query, used).to_pylist()
+            kept = self.fetched(query, used)
             if len(self._kept_of_silver) >= MOST_KEPT:
                 self._kept_of_silver.clear()
             self._kept_of_silver[key] = now, kept
         return kept
 
+    def fetched(self, query: str, parameters: Mapping[str, Any]) -> list[Row]:
+        """
+        Return the rows of a query, read anew.
+
+        Raises:
+            QueryBoundError: the query exceeds a bound of this reader.
+
+        """
+        with self._db.cursor() as db:
+            # For an Arrow table, DuckDB would bind the query twice, which takes longer than to read few rows.
+            found = self._run(
+                self._limited(query), parameters, lambda text: db.execute(text, dict(parameters)).fetchall()
+            )
+            names = [column[0] for column in db.description]
+        self._check_rows(len(found))
+        return [dict(zip(names, row, strict=True)) for row in found]
+
     def arrow(self, query: str, parameters: Mapping[str, Any]) -> pa.Table:
         """
-        Return the result of a query as Arrow rows.
+        Return the result of a query as an Arrow table.
 
         Raises:
             QueryBoundError: the query exceeds a bound of this reader.

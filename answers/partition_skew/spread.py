@@ -1,6 +1,6 @@
 """A3: the distribution of a producer's batches over partitions, by partition and by producer (KIP-794)."""
 
-from answers.gold.histogram import added_up, at_rank
+from answers.gold.histogram import added_up
 from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, NO_CLIENT, OF_TOPIC, WINDOW_END, GoldSelection
 from answers.runs.summaries import PAYLOADS, RUN_SETTINGS
@@ -43,7 +43,11 @@ NODE = r"^node-(\d+)$"
 
 _CLIENT = "cluster, topic, client_id, run"
 _GROUP = f"{_CLIENT}, method"
-_SUMS = ", ".join(f"sum({name}) AS {name}" for name in (*SENT, "produce_n", "produce_sum_ms"))
+_SUMS = {name: f"sum({name})" for name in (*SENT, "produce_n", "produce_sum_ms")} | {
+    "largest_batch_bytes": "max(largest_batch_bytes)"
+}
+_PRODUCE = {"produce": "produce_hist"}
+_RANKS = {"p50": "rank_of(0.5, total)", "p99": "rank_of(0.99, total)"}
 _ZEROS = ", ".join(
     f"coalesce(sums.{name}, 0)::BIGINT AS {name}" for name in (*SENT, "produce_n") if name != "records"
 )
@@ -70,24 +74,16 @@ def of_log(ours: str = OURS) -> str:
         SELECT cluster, topic, partition, arg_max(leader_id, (window_start, batches, leader_id)) AS leader_id
         FROM ours GROUP BY ALL
     ),
-    sums AS (
-        SELECT {_CLIENT}, partition, {_SUMS}, max(largest_batch_bytes) AS largest_batch_bytes
-        FROM ours GROUP BY ALL
-    ),
-    latencies AS (
-        SELECT {_CLIENT}, partition, bucket_ms({at_rank("rank_of(0.5, total)")}) AS produce_p50_ms,
-               bucket_ms({at_rank("rank_of(0.99, total)")}) AS produce_p99_ms
-        FROM ({added_up("ours", f"{_CLIENT}, partition", {"produce": "produce_hist"})}) GROUP BY ALL
-    ),
+    sums AS ({added_up("ours", f"{_CLIENT}, partition", _PRODUCE, _RANKS, _SUMS)}),
     of_log AS (
         SELECT clients.*, partition, leader_id, {_ZEROS}, sums.records::BIGINT AS records,
-               largest_batch_bytes, produce_sum_ms, produce_p50_ms, produce_p99_ms,
+               largest_batch_bytes, produce_sum_ms, bucket_ms(produce_p50) AS produce_p50_ms,
+               bucket_ms(produce_p99) AS produce_p99_ms,
                ratio(sums.bytes, sums.batches) AS bytes_per_batch,
                ratio(sums.records, sums.batches_counted) AS records_per_batch,
                ratio(coalesce(sums.bytes, 0), sum(sums.bytes) OVER (PARTITION BY {_CLIENT})) AS share,
                '{REQUEST_LOG}' AS method
         FROM clients JOIN leaders USING (cluster, topic) LEFT JOIN sums USING ({_CLIENT}, partition)
-        LEFT JOIN latencies USING ({_CLIENT}, partition)
     )"""
 
 
@@ -165,8 +161,8 @@ _SLOWEST = f"""
         FROM ours JOIN leaders USING (cluster, topic, partition)
     ),
     leader_latencies AS (
-        SELECT {_CLIENT}, leader_id, bucket_ms({at_rank("rank_of(0.5, total)")}) AS p50_ms
-        FROM ({added_up("of_hist", f"{_CLIENT}, leader_id", {"produce": "produce_hist"})}) GROUP BY ALL
+        SELECT {_CLIENT}, leader_id, bucket_ms(produce_p50) AS p50_ms
+        FROM ({added_up("of_hist", f"{_CLIENT}, leader_id", _PRODUCE, _RANKS)})
     ),
     of_leaders AS (
         SELECT {_GROUP}, leader_id, any_value(p50_ms) AS p50_ms, ratio(sum(bytes), sum(batches)) AS per_batch,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from answers.formats import text
-from answers.gold.histogram import added_up, at_rank
+from answers.gold.histogram import added_up
 from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, OF_EITHER_BROKER, OF_TOPIC, STEP, WINDOW_END, GoldSelection
 from answers.listing import Column, Listing, broker, count, milliseconds, percent
@@ -41,47 +41,35 @@ RUNS = f"""
     ORDER BY sum(held_ms) DESC, window_start, leader_id, follower_id"""
 """The runs of windows in which a follower holds a leader's requests back, by the mean; the worst is first."""
 
-_SUMS = ", ".join(
-    (
-        *(f"sum({name})::BIGINT AS {name}" for name in COUNTS),
-        *(
-            f"{function}({wait}_{function}_ms) AS {wait}_{function}_ms"
-            for wait in WAITS
-            for function in ("sum", "min", "max")
-        ),
-    )
+_SUMS = (
+    {"cluster": "min(cluster)", "since": "min(window_start)", "until": f"max({WINDOW_END})"}
+    | {"windows": "count(DISTINCT window_start)"}
+    | {name: f"sum({name})::BIGINT" for name in COUNTS}
+    | {
+        f"{wait}_{function}_ms": f"{function}({wait}_{function}_ms)"
+        for wait in WAITS
+        for function in ("sum", "min", "max")
+    }
 )
-_QUANTILES = [(wait, q) for wait, quantiles in WAITS.items() for q in quantiles]
-_BUCKETS = ", ".join(
-    f"{at_rank(f'rank_of({q / 100}, total)', wait)} AS {wait}_p{q}" for wait, q in _QUANTILES
-)
+_RANKS = {f"p{q}": f"rank_of({q / 100}, total)" for q in sorted({q for of in WAITS.values() for q in of})}
 _VALUES = ", ".join(
     f"within_ms(bucket_ms({wait}_p{q}), {wait}_min_ms, {wait}_max_ms) AS {wait}_p{q}_ms"
-    for wait, q in _QUANTILES
+    for wait, quantiles in WAITS.items()
+    for q in quantiles
 )
-_HISTS = {wait: f"{wait}_hist" for wait in WAITS}
 
 
 def _summed(*by: str) -> str:
     """Return the query of counts, sums and quantiles by some columns and step; the most held come first."""
-    key = (*by, "step_at")
-    is_same = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in key)
-    of_leader = "(PARTITION BY sums.leader_id, sums.step_at)"
-    waited = f"(sum(sums.n - sums.n_not_held - sums.n_failed) OVER {of_leader})"
+    keys, hists = ", ".join(by), {wait: f"{wait}_hist" for wait in WAITS}
+    waited = "(sum(n - n_not_held - n_failed) OVER (PARTITION BY leader_id, step_at))"
     return f"""
-    WITH picked AS NOT MATERIALIZED ({_PICKED}),
-    sums AS (SELECT cluster, {", ".join(key)}, min(window_start) AS since,
-             max({WINDOW_END}) AS until,
-             count(DISTINCT window_start) AS windows, {_SUMS} FROM picked GROUP BY ALL),
-    buckets AS (
-        SELECT {", ".join(key)}, {_BUCKETS}, max(total) FILTER (metric = 'busy')::BIGINT AS n_parts
-        FROM ({added_up("picked", ", ".join(key), _HISTS)}) GROUP BY ALL
-    )
-    SELECT sums.* EXCLUDE (step_at, since), coalesce(sums.step_at, since) AS window_start, {_VALUES},
-           coalesce(n_parts, 0) AS n_parts, ratio(sums.n_released, {waited}) AS share_released,
-           {RELATIVE_ERROR}::DOUBLE AS relative_error
-    FROM sums LEFT JOIN buckets ON {is_same}
-    ORDER BY held_sum_ms DESC NULLS LAST, {", ".join(f"sums.{name}" for name in by)}, window_start"""
+    WITH picked AS NOT MATERIALIZED ({_PICKED})
+    SELECT {keys}, {", ".join(name for name in _SUMS if name != "since")},
+           coalesce(step_at, since) AS window_start, {_VALUES}, coalesce(busy_total, 0) AS n_parts,
+           ratio(n_released, {waited}) AS share_released, {RELATIVE_ERROR}::DOUBLE AS relative_error
+    FROM ({added_up("picked", f"{keys}, step_at", hists, _RANKS, _SUMS)})
+    ORDER BY held_sum_ms DESC NULLS LAST, {keys}, window_start"""
 
 
 def _of_broker(query: str) -> str:

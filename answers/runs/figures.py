@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from answers.gold.histogram import added_up, at_rank
+from answers.gold.histogram import added_up
 from answers.gold.selection import WINDOW_END, GoldSelection
 from answers.partition_skew.spread import EVENNESS, REQUEST_LOG, of_log
 from schemas.gold.leader_redirect import REDIRECT
@@ -41,11 +41,8 @@ _REDIRECTS = f"""
 _LOOKUPS = f"""
     SELECT run, arm, {", ".join(f"sum({name}) AS {name}" for name in LOOKUPS)}
     FROM gold.metadata_lookup WHERE {_IS_OF_RUN} GROUP BY run, arm"""
-_BUCKETS = ", ".join(
-    f"bucket_ms({at_rank(f'rank_of({q}, total)', latency)}) AS {latency}_{name}_ms"
-    for latency in LATENCIES
-    for name, q in (("p50", 0.5), ("p99", 0.99))
-)
+_RANKS = {"p50": "rank_of(0.5, total)", "p99": "rank_of(0.99, total)"}
+_LATENCIES = [f"{latency}_{rank}" for latency in LATENCIES for rank in _RANKS]
 # The windows that are completely inside the run after its warm-up.
 _MEANWHILE = f"""
     WITH spans AS (
@@ -58,13 +55,12 @@ _MEANWHILE = f"""
     )"""
 _FETCHES = f"""
     {_MEANWHILE.format(table="gold.fetch_latency", condition="kind = 'follower'")}
-    SELECT run, arm, {_BUCKETS}
-    FROM ({added_up("meanwhile", "run, arm", {latency: f"{latency}_hist" for latency in LATENCIES})})
-    GROUP BY run, arm"""
+    SELECT run, arm, {", ".join(f"bucket_ms({name}) AS {name}_ms" for name in _LATENCIES)}
+    FROM ({added_up("meanwhile", "run, arm", {name: f"{name}_hist" for name in LATENCIES}, _RANKS)})"""
 _HELD = f"""
     {_MEANWHILE.format(table="gold.produce_held", condition="follower_id IS NOT NULL")}
-    SELECT run, arm, '{HELD_P99}' AS metric, bucket_ms({at_rank("rank_of(0.99, total)")})::DOUBLE AS value
-    FROM ({added_up("meanwhile", "run, arm", {"held": "held_hist"})}) GROUP BY run, arm"""
+    SELECT run, arm, '{HELD_P99}' AS metric, bucket_ms(held_p99)::DOUBLE AS value
+    FROM ({added_up("meanwhile", "run, arm", {"held": "held_hist"}, _RANKS)})"""
 FIGURES = f"""
     SELECT * FROM (
         {_long("partition_skew", _SKEW, EVENNESS_FIGURES)}
@@ -73,7 +69,7 @@ FIGURES = f"""
         UNION ALL
         {_long("metadata_lookup", _LOOKUPS, LOOKUPS)}
         UNION ALL
-        {_long("fetch_latency", _FETCHES, [f"{of}_{q}_ms" for of in LATENCIES for q in ("p50", "p99")])}
+        {_long("fetch_latency", _FETCHES, [f"{name}_ms" for name in _LATENCIES])}
         UNION ALL
         SELECT * FROM ({_HELD})
     ) WHERE value IS NOT NULL ORDER BY arm, run, metric"""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from answers.formats import ms, text
-from answers.gold.histogram import added_up, at_rank
+from answers.gold.histogram import added_up
 from answers.gold.reader import QueryRows
 from answers.gold.selection import (
     IN_SPAN,
@@ -35,50 +35,48 @@ CULPRITS = f"SELECT * FROM gold.broker_rtt_culprit WHERE {IN_SPAN} ORDER BY wind
 ESTIMATOR = f"""CASE WHEN n >= {MIN_N_P10} AND clock_resolution_ms < {COARSE_MS} THEN 'p10'
     WHEN n >= {MIN_N_P50} THEN 'p50' END"""
 
-_ENDS = ", ".join(
-    f"{at_rank(f'{which}_rank({q}, blocks, total)')} AS {which}_{name}"
-    for name, q in (("p10", 0.1), ("p50", 0.5))
-    for which in ("low", "high")
+_QUANTILES = {"p10": 0.1, "p50": 0.5, "p99": 0.99}
+_RANKS = {name: f"rank_of({q}, total)" for name, q in _QUANTILES.items()} | {
+    f"{end}_{name}": f"{end}_rank({_QUANTILES[name]}, blocks, total)"
+    for end in ("low", "high")
+    for name in ("p10", "p50")
+}
+_VALUES = ", ".join(
+    f"within_ms(bucket_ms(rtt_{name}), rtt_min_ms, rtt_max_ms) AS rtt_{name}_ms" for name in _QUANTILES
 )
+_ESTIMATE = "CASE estimator WHEN 'p10' THEN {p10} WHEN 'p50' THEN {p50} END"
+_SUMS = {
+    "cluster": "min(cluster)",
+    "since": "min(window_start)",
+    "until": f"max({WINDOW_END})",
+    "windows": "count(*)",
+    "n": "sum(n)::BIGINT",
+    "blocks": "sum(blocks)::BIGINT",
+    "rtt_sum_ms": "sum(round(rtt_sum_ms * 1e6)::BIGINT) / 1e6",
+    "rtt_min_ms": "min(rtt_min_ms)",
+    "rtt_max_ms": "max(rtt_max_ms)",
+    "clock_resolution_ms": "max(clock_resolution_ms)",
+}
+_PAIR_BY_METHOD = "follower_id, leader_id, method"
 ROUND_TRIPS = f"""
     WITH picked AS NOT MATERIALIZED (
         SELECT *, {STEP} FROM gold.broker_rtt
         WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIRS} AND {OF_WINDOWS}
     ),
-    sums AS (
-        SELECT cluster, follower_id, leader_id, method, step_at,
-               min(window_start) AS since, max({WINDOW_END}) AS until,
-               count(*) AS windows, sum(n)::BIGINT AS n, sum(blocks)::BIGINT AS blocks,
-               sum(round(rtt_sum_ms * 1e6)::BIGINT) / 1e6 AS rtt_sum_ms,
-               min(rtt_min_ms) AS rtt_min_ms, max(rtt_max_ms) AS rtt_max_ms,
-               max(clock_resolution_ms) AS clock_resolution_ms
-        FROM picked GROUP BY ALL
-    ),
-    ranked AS ({added_up("picked", "follower_id, leader_id, method, step_at", {"rtt": "rtt_hist"})}),
-    buckets AS (
-        SELECT follower_id, leader_id, method, ranked.step_at AS step_at,
-               {at_rank("rank_of(0.1, total)")} AS p10,
-               {at_rank("rank_of(0.5, total)")} AS p50, {at_rank("rank_of(0.99, total)")} AS p99, {_ENDS}
-        FROM ranked JOIN sums USING (follower_id, leader_id, method)
-        WHERE ranked.step_at IS NOT DISTINCT FROM sums.step_at GROUP BY ALL
-    ),
-    estimated AS (
-        SELECT sums.*, {ESTIMATOR} AS estimator, low_p10, high_p10, low_p50, high_p50,
-               within_ms(bucket_ms(p10), rtt_min_ms, rtt_max_ms) AS rtt_p10_ms,
-               within_ms(bucket_ms(p50), rtt_min_ms, rtt_max_ms) AS rtt_p50_ms,
-               within_ms(bucket_ms(p99), rtt_min_ms, rtt_max_ms) AS rtt_p99_ms
-        FROM sums JOIN buckets USING (follower_id, leader_id, method)
-        WHERE sums.step_at IS NOT DISTINCT FROM buckets.step_at
-    )
-    SELECT * EXCLUDE (low_p10, high_p10, low_p50, high_p50, step_at),
-           coalesce(step_at, since) AS window_start,
-           CASE estimator WHEN 'p10' THEN rtt_p10_ms WHEN 'p50' THEN rtt_p50_ms END AS rtt_ms,
-           edge_ms(CASE estimator WHEN 'p10' THEN low_p10 WHEN 'p50' THEN low_p50 END, -1) AS rtt_low_ms,
-           edge_ms(CASE estimator WHEN 'p10' THEN high_p10 WHEN 'p50' THEN high_p50 END, 1) AS rtt_high_ms,
+    added AS ({added_up("picked", f"{_PAIR_BY_METHOD}, step_at", {"rtt": "rtt_hist"}, _RANKS, _SUMS)})
+    SELECT {_PAIR_BY_METHOD}, {", ".join(_SUMS)}, coalesce(step_at, since) AS window_start,
+           {_VALUES}, {ESTIMATOR} AS estimator,
+           {_ESTIMATE.format(p10="rtt_p10_ms", p50="rtt_p50_ms")} AS rtt_ms,
+           edge_ms({_ESTIMATE.format(p10="rtt_low_p10", p50="rtt_low_p50")}, -1) AS rtt_low_ms,
+           edge_ms({_ESTIMATE.format(p10="rtt_high_p10", p50="rtt_high_p50")}, 1) AS rtt_high_ms,
            {RELATIVE_ERROR}::DOUBLE AS relative_error
-    FROM estimated ORDER BY method, follower_id, leader_id, window_start"""
+    FROM added WHERE rtt_total > 0 ORDER BY method, {_PAIR_BY_METHOD}, window_start"""
 WINDOWS = f"""
-    SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIRS}
+    SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_EITHER_BROKER}
+    ORDER BY window_start, follower_id, leader_id, method"""
+DRAWN = f"""
+    SELECT window_start, follower_id, leader_id, method, rtt_ms FROM gold.broker_rtt
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIRS}
     ORDER BY window_start, follower_id, leader_id, method"""
 BASELINE = """
     SELECT arg_max_null(COLUMNS(['p10_ms', 'p50_ms', 'windows']), hour) FROM gold.broker_rtt_baseline
@@ -105,15 +103,15 @@ def round_trips(
     )
 
 
-def windows(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
+def windows(selection: GoldSelection) -> QueryRows:
     """Return the rows of `gold.broker_rtt` without histograms."""
-    return selection.rows(WINDOWS, pairs=keys_of(pairs))
+    return selection.rows(WINDOWS)
 
 
 def over_time(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
     """Return each pair's round trips step by step; the histograms of a longer step are added up."""
     if selection.step == WINDOW:
-        return windows(selection, pairs)
+        return selection.rows(DRAWN, pairs=keys_of(pairs))
     return selection.rows(ROUND_TRIPS, is_by_step=True, only=None, but=None, pairs=keys_of(pairs))
 
 

@@ -21,13 +21,13 @@ def rows(*windows, cluster="east"):
 def read(monkeypatch):
     """Note the number of files in each query that is run."""
     found = []
-    arrow = GoldReader.arrow
+    fetched = GoldReader.fetched
 
     def counted(self, query, parameters):
         found.append(query.count(".parquet"))
-        return arrow(self, query, parameters)
+        return fetched(self, query, parameters)
 
-    monkeypatch.setattr(GoldReader, "arrow", counted)
+    monkeypatch.setattr(GoldReader, "fetched", counted)
     return found
 
 

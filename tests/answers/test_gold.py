@@ -57,9 +57,9 @@ def test_a_missing_table_has_no_rows_and_all_columns(tmp_path):
 
 def test_a_new_version_is_read_and_rows_of_the_same_version_are_kept(tmp_path, monkeypatch):
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 1, 2)])
-    gold, queries, arrow = GoldReader.of_warehouse(tmp_path), [], GoldReader.arrow
+    gold, queries, fetched = GoldReader.of_warehouse(tmp_path), [], GoldReader.fetched
     monkeypatch.setattr(
-        GoldReader, "arrow", lambda self, *query: (queries.append(query), arrow(self, *query))[1]
+        GoldReader, "fetched", lambda self, *query: (queries.append(query), fetched(self, *query))[1]
     )
     first, version = [counted(gold) for _ in range(3)], gold.version()
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answers.gold.histogram import MACROS, added_up, at_rank
+from answers.gold.histogram import MACROS, added_up
 from schemas.histogram import GAMMA, LN_GAMMA, OFFSET, RANK_SLACK, RELATIVE_ERROR, SMALLEST_MS, Z_95
 from transforms import sql
 from transforms.quantiles import Histograms
@@ -61,15 +61,12 @@ def by_sql(db, hists, q, *, blocks=1, limits=(None, None)):
         name: pa.array([ms] * n, pa.float64()) for name, ms in zip(("low", "high"), limits, strict=True)
     }
     db.register("made", pa.table(columns))
-    ends = ", ".join(
-        f"edge_ms({at_rank(f'{side}_rank({q}, blocks, total)')}, {outward}) AS {side}_end"
-        for side, outward in (("low", -1), ("high", 1))
-    )
+    ranks = {side: f"{side}_rank({q}, blocks, total)" for side in ("low", "high")}
+    ranks["middle"] = f"rank_of({q}, total)"
+    sums = {name: f"any_value({name})" for name in ("blocks", "low", "high")}
     query = f"""
-        SELECT within_ms(value, low, high), low_end, high_end FROM made LEFT JOIN (
-            SELECT id, bucket_ms({at_rank(f"rank_of({q}, total)")}) AS value, {ends}
-            FROM ({added_up("made", "id", {"ms": "hist"})}) JOIN made USING (id) GROUP BY id
-        ) USING (id) ORDER BY id"""  # noqa: S608 (constants)
+        SELECT within_ms(bucket_ms(ms_middle), low, high), edge_ms(ms_low, -1), edge_ms(ms_high, 1)
+        FROM ({added_up("made", "id", {"ms": "hist"}, ranks, sums)}) ORDER BY id"""  # noqa: S608 (constants)
     return np.array(db.sql(query).fetchall(), float)
 
 
@@ -179,14 +176,20 @@ def test_quantile_stays_within_the_exact_extremes(db, limits, wanted):
 def test_merging_equals_having_counted_together(db):
     values = np.random.default_rng(1).lognormal(1, 2, 500)
     hists = [*(histogram_of(part) for part in np.split(values, 5)), None, {}]
-    db.register("made", pa.table({"g": [*"aaaaaab"], "hist": column_of(hists)}))
-
-    rows = db.sql(f"FROM ({added_up('made', 'g', {'ms': 'hist'})}) ORDER BY k").to_arrow_table().to_pylist()
-
+    made = {"g": [*"aaaaaab"], "hist": column_of(hists), "other": column_of([{1: 2}, *[None] * 6])}
+    db.register("made", pa.table(made))
     together = histogram_of(values)
-    assert [row["k"] for row in rows] == sorted(together)
-    assert [row["seen"] for row in rows] == list(accumulate(together[k] for k in sorted(together)))
-    assert {(row["g"], row["metric"], row["total"]) for row in rows} == {("a", "ms", 500)}
+    seen = dict(zip(sorted(together), accumulate(together[k] for k in sorted(together)), strict=True))
+    ranks = {f"rank_{rank}": str(rank) for rank in range(1, 501)}
+
+    query = added_up("made", "g", {"ms": "hist", "other": "other"}, ranks, {"n": "count(*)"})
+    a, b = db.sql(f"FROM ({query}) ORDER BY g").to_arrow_table().to_pylist()
+
+    wanted = {f"ms_rank_{rank}": min(k for k in seen if seen[k] >= rank) for rank in range(1, 501)}
+    assert {name: a[name] for name in wanted} == wanted
+    assert (a["g"], a["n"], a["ms_total"], a["other_total"]) == ("a", 6, 500, 2)
+    assert (a["other_rank_2"], a["other_rank_3"]) == (1, None)
+    assert (b["g"], b["n"], b["ms_total"], b["ms_rank_1"]) == ("b", 1, None, None)
 
 
 def test_written_map_is_the_same_whatever_order_rows_come_in(db):

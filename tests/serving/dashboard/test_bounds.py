@@ -121,13 +121,13 @@ def test_an_open_tab_does_not_read_silver_again_at_each_commit(tmp_path, monkeyp
     """Each commit gives gold another newest window and silver more files."""
     root = made_gold.warehouse(tmp_path / "warehouse")
     gold = GoldReader.of_warehouse(root, QueryBounds())
-    reads, arrow = [], GoldReader.arrow
+    reads, fetched = [], GoldReader.fetched
 
     def counted(self, query, used):
         reads.extend(["silver"] * ("silver.requests" in query))
-        return arrow(self, query, used)
+        return fetched(self, query, used)
 
-    monkeypatch.setattr(GoldReader, "arrow", counted)
+    monkeypatch.setattr(GoldReader, "fetched", counted)
     selection = DashboardRequest(gold, Filters(cluster="east", follower=3, leader=1)).selection
     minute = selection.until.replace(second=0)
 
@@ -143,9 +143,13 @@ def test_an_open_tab_does_not_read_silver_again_at_each_commit(tmp_path, monkeyp
 
 @pytest.mark.parametrize(("silver_s", "reads"), [(0.0, 2), (60.0, 1)])
 def test_silver_is_read_again_after_a_while(made, monkeypatch, silver_s, reads):
-    gold, texts, arrow = GoldReader.of_warehouse(made, QueryBounds(silver_s=silver_s)), [], GoldReader.arrow
+    gold, texts, fetched = (
+        GoldReader.of_warehouse(made, QueryBounds(silver_s=silver_s)),
+        [],
+        GoldReader.fetched,
+    )
     monkeypatch.setattr(
-        GoldReader, "arrow", lambda self, query, used: (texts.append(query), arrow(self, query, used))[1]
+        GoldReader, "fetched", lambda self, query, used: (texts.append(query), fetched(self, query, used))[1]
     )
     query = "SELECT count(*) AS n FROM silver.requests"
 
