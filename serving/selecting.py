@@ -1,5 +1,6 @@
 """The gold that a command answers from: a cluster and a span of a warehouse."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from answers.gold.contents import edges
@@ -29,7 +30,8 @@ def selection_of_warehouse(conf: list[Path], cluster: str | None, span: TimeRang
     """
     root = settings_of(conf).warehouse_root
     try:
-        return selection_of(GoldReader.of_warehouse(root), cluster, span)
+        selection = selection_of(GoldReader.of_warehouse(root), cluster, span)
+        return replace(selection, conf=[str(path) for path in conf])
     except (NoGoldError, NoRowsError) as error:
         options = " ".join(f"--conf {path}" for path in conf)
         commands = f"`plumbline ingest {options}`, then `plumbline build-gold {options}`"

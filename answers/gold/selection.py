@@ -72,6 +72,7 @@ class GoldSelection:
     incident: str | None = None  # id of an incident
     against: timedelta | None = None  # how much earlier the span to compare with is
     network_bytes_per_s: float | None = None  # network bandwidth of a broker
+    conf: Sequence[str] = ()  # the settings files that name the warehouse, if they are known
     outside: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)  # rows that gold lacks
 
     @property

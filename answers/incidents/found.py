@@ -19,11 +19,11 @@ from answers.metadata_lookups import lookups as metadata_lookups
 from answers.next_steps.clients import of_lookups, of_redirect, partitions_of
 from answers.next_steps.culprits import of_culprit
 from answers.next_steps.lines import of_failed_rule, of_misplaced, of_quarantine
-from answers.next_steps.steps import NextStep, look_closer
+from answers.next_steps.steps import NextStep, look_closer, with_settings
 from answers.next_steps.throttles import of_throttle
 from answers.produce_held import hurt
-from answers.slow_links.culprits import SHAPE, clock, evidence_of, findings, sentence
-from answers.slow_links.round_trips import culprits
+from answers.slow_links.accusation import accusation
+from answers.slow_links.culprits import SHAPE, clock, evidence_of, sentence
 from answers.throttles.limits import limits
 from answers.throttles.sentences import bad_throttles, is_bad
 from answers.throttles.verdict import INEFFECTIVE, LEFT_OVER, STUCK, measured
@@ -67,8 +67,10 @@ class _Incident:
     effect_ms: float | None = None
     evidence: Sequence[str] = ()
 
-    def row(self, cluster: str) -> Row:
+    def row(self, selection: GoldSelection) -> Row:
         """Return the incident as a row of `INCIDENTS`."""
+        cluster = selection.cluster
+        steps = [*self.steps, look_closer(cluster, self.since, self.until)]
         return {
             "incident": self._id(cluster),
             "cluster": cluster,
@@ -81,7 +83,7 @@ class _Incident:
             "state": OPEN if self.until is None else ENDED,
             "evidence": list(self.evidence),
             "measured": MEASURED[self.kind],
-            "next_steps": [*self.steps, look_closer(cluster, self.since, self.until)],
+            "next_steps": [with_settings(step, selection.conf) for step in steps],
         }
 
     def _id(self, cluster: str) -> str:
@@ -111,7 +113,7 @@ def incidents(selection: GoldSelection) -> list[Row]:
     ]
     newest_first = sorted(found, key=lambda one: one.since or FIRST, reverse=True)
     open_first = sorted(newest_first, key=lambda one: one.until is not None)
-    return [one.row(selection.cluster) for one in open_first]
+    return [one.row(selection) for one in open_first]
 
 
 def incident_of(selection: GoldSelection, incident: str) -> Row | None:
@@ -120,7 +122,7 @@ def incident_of(selection: GoldSelection, incident: str) -> Row | None:
 
 
 def _culprits(selection: GoldSelection) -> Iterator[_Incident]:
-    for one in findings(culprits(selection)):
+    for one in accusation(selection).found:
         row = one.row
         # The shapes of a tie change while its evidence grows.
         is_tie = row["culprit"] == "ambiguous"
@@ -131,8 +133,8 @@ def _culprits(selection: GoldSelection) -> Iterator[_Incident]:
             found=sentence(one),
             since=one.since,
             until=None if one.is_open else one.until,
-            effect=f"{ms(row['effect_ms'])} ms per round trip",
-            effect_ms=row["effect_ms"],
+            effect=f"{ms(one.effect_ms)} ms per round trip",
+            effect_ms=one.effect_ms,
             evidence=[*evidence_of(one), *hurt.topics(selection, one)],
             steps=of_culprit(row),
         )

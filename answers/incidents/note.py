@@ -11,7 +11,7 @@ MARKUP = re.compile(r"([\\`*_\[\]<>~&])")
 BEGINS_BLOCK = re.compile(r"^(\d*)([-+.)#])(?=[\s#]|$)")
 """The beginning of a list or a heading."""
 
-HINT = "In the commands, replace my.toml and the words in capitals, such as HOST:PORT."
+HINT = "In the commands, replace the words in capitals, such as HOST:PORT."
 
 
 def markdown(incident: Row, evidence: Sequence[str]) -> str:

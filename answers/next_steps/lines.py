@@ -1,6 +1,6 @@
 """What to do about lines that were not read as they should be, and about failed rules."""
 
-from answers.next_steps.steps import NextStep, quoted
+from answers.next_steps.steps import SETTINGS, NextStep, quoted
 from schemas.rows import Row, iso
 
 
@@ -10,7 +10,7 @@ def of_quarantine() -> list[NextStep]:
         NextStep("See the reasons in the report, under data quality. docs/quarantine.md says what to do."),
         NextStep(
             "After an update that can read the lines: see how many come back, then run it without --dry-run.",
-            "plumbline replay --conf my.toml --dry-run",
+            f"plumbline replay {SETTINGS} --dry-run",
         ),
     ]
 
@@ -28,7 +28,7 @@ def of_misplaced(source: str) -> list[NextStep]:
 
 def of_failed_rule(row: Row) -> list[NextStep]:
     """Return how to check a failed rule again."""
-    words = [f"plumbline check-quality --layer {row['layer']} --conf my.toml"]
+    words = [f"plumbline check-quality --layer {row['layer']} {SETTINGS}"]
     words += [f"--since {iso(row['since'])}"] if row["since"] else []
     words += [f"--until {iso(row['until'])}"] if row["until"] else []
     held = " Gold is not built for this time until the check passes." if row["layer"] == "silver" else ""

@@ -16,12 +16,13 @@ from answers.answer import (
 )
 from answers.drawing import ALARM, CALM, MUTED, plain_name, styled
 from answers.gold.selection import GoldSelection
+from answers.next_steps.steps import SETTINGS
 from answers.runs import comparisons
 from answers.runs.comparisons import deciding, name_of
 from schemas.rows import Row
 from verdicts.verdict import Verdict
 
-FILL = "plumbline compare BASELINE CONTENDER --conf my.toml --save"
+FILL = f"plumbline compare BASELINE CONTENDER {SETTINGS} --save"
 MARKS = {
     Verdict.IMPROVED.value: ("#1f6b45", "circle"),
     Verdict.REGRESSED.value: (ALARM, "diamond"),

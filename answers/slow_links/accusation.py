@@ -30,14 +30,13 @@ def accusation(selection: GoldSelection) -> Accusation:
     """Return who is accused; this does not depend on the filter of brokers."""
     everything = selection.of_all_brokers
     rows = round_trips.culprits(everything)
-    found = culprits.findings(rows)
-    chief = culprits.chief_of(found)
     accused = accused_rows(everything, round_trips.round_trips)
     quiet = quiet_rows(everything)
+    found = culprits.findings(rows, accused, quiet)
     return Accusation(
         headline=culprits.headline(rows, accused, quiet),
         found=found,
-        chief=chief,
+        chief=culprits.chief_of(found),
         accused=accused,
         quiet=quiet,
     )

@@ -1,7 +1,7 @@
 """A2: findings over time from the culprit of each window, and the sentence that names who is slow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
@@ -29,41 +29,42 @@ class Finding:
     named_until: datetime  # end of the last accused window: a name lingers for up to two windows
     core: tuple[datetime, ...]  # starts of the windows that show the effect in full
     row: Row  # the window of the shape with the median effect
+    effect_ms: float | None  # of all windows together, if `basis` is not empty; else of `row`
     last: Row  # the shape's last window: its evidence has added up
     windows: int
     is_open: bool  # it lasts to the end of the judged windows
+    basis: str = ""  # a sentence: how the effect of all windows was computed
 
 
-@dataclass(frozen=True, slots=True)
-class _Pooled:
-    """The effect of all windows of a finding together, and how it was computed."""
-
-    effect_ms: float
-    basis: str
-
-
-def findings(culprits: Sequence[Row]) -> list[Finding]:
+def findings(
+    culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequence[Row] = ()
+) -> list[Finding]:
     """
     Return the findings of a cluster: its neighbouring windows with a culprit, joined.
+
+    `accused` and `quiet` are the pairs' round trips in the finding to report first and outside of all
+    findings. With them, the effect of this finding is that of all its windows.
 
     A window without enough data does not end a finding. A window with `none` does, except a single one before
     a window with the same shape.
     """
     stretches: list[list[Row]] = []
-    quiet = 0  # windows with `none` after the last accused one
+    since_last = 0  # windows with `none` after the last accused one
     for row in sorted(culprits, key=lambda row: row["window_start"]):
         if row["culprit"] in ACCUSED:
-            is_next = quiet == 0 or (quiet == 1 and _may_be_same(stretches[-1][-1], row))
+            is_next = since_last == 0 or (since_last == 1 and _may_be_same(stretches[-1][-1], row))
             if not stretches or not is_next:
                 stretches.append([])
             stretches[-1].append(row)
-            quiet = 0
+            since_last = 0
         elif row["culprit"] == "none" and stretches:
-            quiet += 1
-    return [
-        _finding(rows, is_running=quiet == 0 and nth == len(stretches))
+            since_last += 1
+    found = [
+        _finding(rows, is_running=since_last == 0 and nth == len(stretches))
         for nth, rows in enumerate(stretches, start=1)
     ]
+    chief, pairs = chief_of(found), pair_rows(accused, quiet)
+    return [_with_effect_of_all(one, pairs) if one is chief else one for one in found]
 
 
 def windows_of(found: Sequence[Finding]) -> list[datetime]:
@@ -96,6 +97,7 @@ def _finding(rows: list[Row], *, is_running: bool) -> Finding:
         named_until=rows[-1]["window_start"] + WINDOW,
         core=tuple(row["window_start"] for row in core),
         row=middle,
+        effect_ms=middle.get("effect_ms"),
         last=same[-1],
         windows=len(rows),
         is_open=is_running and core[-1] is rows[-1],
@@ -121,17 +123,14 @@ def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequen
     """
     Return the sentence that names who is slow, with its evidence.
 
-    `accused` and `quiet` are the pairs' round trips in the finding and outside of all findings. With them,
-    the effect is that of all windows of the finding.
+    `accused` and `quiet` are those of `findings`.
     """
-    found = findings(culprits)
+    found = findings(culprits, accused, quiet)
     if chief := chief_of(found):
         mood = "unsure" if chief.row["culprit"] == "ambiguous" else "alarm"
         others = [_other(one) for one in found if one is not chief]
-        pooled = _pooled(chief, pair_rows(accused, quiet))
-        evidence = [*([pooled.basis] if pooled else []), *evidence_of(chief), *others]
-        words = sentence(chief, pooled.effect_ms if pooled else None)
-        return Headline(sentence=words, mood=mood, evidence=evidence, steps=of_culprit(chief.row))
+        evidence = [*evidence_of(chief), *others]
+        return Headline(sentence=sentence(chief), mood=mood, evidence=evidence, steps=of_culprit(chief.row))
     judged = [row for row in culprits if row["culprit"] == "none"]
     if judged:
         coverage = f"{_count(len(judged), 'window')} of 10 s judged, {len(culprits) - len(judged)} left open."
@@ -140,26 +139,25 @@ def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequen
     return Headline(sentence="Not enough data to say who is slow.", mood="unsure", evidence=[why])
 
 
-def _pooled(finding: Finding, pairs: Sequence[Row]) -> _Pooled | None:
-    """Return how much more the pairs of a finding rose than the others, at one quantile."""
+def _with_effect_of_all(finding: Finding, pairs: Sequence[Row]) -> Finding:
+    """Return a finding with how much more its pairs rose than the others, at one quantile."""
     rows = [row for row in pairs if row["method"] == finding.row.get("method") and row["rise_ms"] is not None]
     inside = [row for row in rows if is_accused(finding.row, row["follower_id"], row["leader_id"])]
     if not inside:
-        return None
+        return finding
     outside = [row["rise_ms"] for row in rows if row not in inside]
     effect_ms = median(row["rise_ms"] for row in inside) - (median(outside) if outside else 0.0)
     basis = (
         f"{effect_ms:.1f} ms: {inside[0]['estimator']} of {min(row['n'] for row in inside)} round trips "
         "per pair in these windows, less its quiet level and less the rise of the other pairs."
     )
-    return _Pooled(effect_ms, basis)
+    return replace(finding, effect_ms=effect_ms, basis=basis)
 
 
-def sentence(finding: Finding, effect_ms: float | None = None) -> str:
-    """Return a finding in words: who, by how much (else the effect of its median window), since when."""
-    row = finding.row
-    effect = row.get("effect_ms") if effect_ms is None else effect_ms
-    amount = "" if effect is None else f" by {effect:.1f} ms"
+def sentence(finding: Finding) -> str:
+    """Return a finding in words: who, by how much, since when."""
+    row, effect_ms = finding.row, finding.effect_ms
+    amount = "" if effect_ms is None else f" by {effect_ms:.1f} ms"
     be = "is" if finding.is_open else "was"
     when = (
         f"since {clock(finding.since)} UTC"
@@ -206,7 +204,8 @@ def evidence_of(finding: Finding) -> list[str]:
     row, last = finding.row, finding.last
     low, high = row.get("effect_low_ms"), row.get("effect_high_ms")
     lines = [
-        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, over {_count(finding.windows, 'window')} of 10 s."
+        *([finding.basis] if finding.basis else []),
+        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, over {_count(finding.windows, 'window')} of 10 s.",
     ]
     if row["culprit"] == "link":
         lines.append(f"Follower {row['follower_id']} fetches from leader {row['leader_id']}.")
@@ -261,7 +260,8 @@ def listed(found: Sequence[Finding]) -> list[Row]:
         {
             "finding": sentence(one),
             "windows": one.windows,
-            **{name: one.row.get(name) for name in ("effect_ms", "effect_low_ms", "effect_high_ms")},
+            "effect_ms": one.effect_ms,
+            **{name: one.row.get(name) for name in ("effect_low_ms", "effect_high_ms")},
             "evidence": one.last.get("evidence"),
         }
         for one in found
@@ -279,7 +279,9 @@ FINDINGS = Listing(
         decimal("log-likelihood ratio", "evidence"),
     ),
     about={
-        "effect ms": "The effect of the window with the median effect.",
+        "effect ms": "Of the first finding to report: of all its windows together. Of others: of the window "
+        "with the median effect.",
+        "95 % interval ms": "Of the window with the median effect alone.",
         "log-likelihood ratio": 'Against "no culprit".',
     },
 )

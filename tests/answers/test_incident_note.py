@@ -66,7 +66,7 @@ def test_note_has_what_since_effect_evidence_steps_and_method():
         "   ping -c 20 BROKER_1_HOST\n"
         "   ```\n"
         "\n"
-        "In the commands, replace my.toml and the words in capitals, such as HOST:PORT.\n"
+        "In the commands, replace the words in capitals, such as HOST:PORT.\n"
         "\n"
         "**How it was measured**: Round trips.\n"
     )

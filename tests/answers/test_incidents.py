@@ -12,7 +12,8 @@ from answers.incidents.question import INCIDENT
 from answers.next_steps.culprits import of_culprit
 from answers.next_steps.steps import look_closer
 from answers.produce_held import hurt
-from answers.slow_links.culprits import findings, sentence
+from answers.slow_links.accusation import accusation
+from answers.slow_links.culprits import findings, listed
 from answers.slow_links.round_trips import culprits
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
@@ -78,22 +79,41 @@ def result(span, *, is_passed, checked=0, **more):
 def test_incidents_of_a_cluster_are_what_the_answers_find(east):
     rows = incidents(east)
 
-    [finding] = findings(culprits(east))
-    [slow] = of_kind(rows, "culprit")
-    assert (slow["found"], slow["state"], slow["until"]) == (sentence(finding), "open", None)
-    assert (slow["since"], slow["effect"], slow["effect_ms"]) == (
-        at(SLOW_FROM),
-        "20.0 ms per round trip",
-        20.0,
-    )
+    of = accusation(east)
+    [finding], [slow] = of.found, of_kind(rows, "culprit")
+    assert (slow["found"], slow["state"], slow["until"]) == (of.headline.sentence, "open", None)
+    assert (slow["since"], slow["effect"]) == (at(SLOW_FROM), "20.1 ms per round trip")
     assert slow["next_steps"] == [*of_culprit(finding.row), look_closer("east", at(SLOW_FROM), None)]
-    assert slow["evidence"][0] == "On 2026-11-21, over 18 windows of 10 s."
+    assert slow["evidence"][1] == "On 2026-11-21, over 18 windows of 10 s."
     [over] = of_kind(rows, "throttle")
     assert over["found"].startswith("Broker 1, leader (sent): over limit; ")
     assert (over["state"], over["until"]) == ("ended", at(4))
     [again] = of_kind(rows, "lookups")
     assert again["found"] == "Client many-topics (2.4.1) asks for known topics again with each new one."
     assert [row["kind"] for row in rows] == ["culprit", "throttle", "lookups"]
+
+
+def test_a_finding_has_one_effect_in_the_sentence_its_evidence_the_table_and_the_incident(east):
+    """The effect is of all windows together; that of the median window alone is 20.0 ms."""
+    of, [slow] = accusation(east), of_kind(incidents(east), "culprit")
+    [row] = listed(of.found)
+
+    assert "by 20.1 ms" in of.headline.sentence
+    assert row["finding"] == slow["found"] == of.headline.sentence
+    assert row["effect_ms"] == slow["effect_ms"] == pytest.approx(20.1, abs=0.05)
+    assert of.headline.evidence[0] == slow["evidence"][0]
+    assert slow["evidence"][0].startswith("20.1 ms: p10 of 720 round trips per pair in these windows")
+
+
+def test_commands_name_the_settings_that_were_given_and_else_a_word_to_replace(east):
+    [unknown], [known] = (
+        of_kind(incidents(replace(east, conf=conf)), "culprit") for conf in ((), ("a.toml", "my b.toml"))
+    )
+
+    start = "plumbline report --conf SETTINGS.toml --cluster=east"
+    assert unknown["next_steps"][-1].command.startswith(start)
+    start = "plumbline report --conf a.toml --conf 'my b.toml' --cluster=east"
+    assert known["next_steps"][-1].command.startswith(start)
 
 
 def test_an_incident_of_the_round_trips_names_the_producers_it_hurt(east):
@@ -275,7 +295,7 @@ def test_a_rule_fails_until_its_newest_check_passes():
     [row] = of({QUALITY_RESULTS: failed})
     assert (row["found"], row["effect"]) == ("Rule ids of silver.requests fails.", "14 of 200 rows")
     assert row["next_steps"][0].command == (
-        "plumbline check-quality --layer silver --conf my.toml "
+        "plumbline check-quality --layer silver --conf SETTINGS.toml "
         "--since 2026-11-21T11:00:00Z --until 2026-11-21T13:00:00Z"
     )
     [row] = of({QUALITY_RESULTS: [fixed, *failed]})

@@ -178,7 +178,7 @@ def test_every_option_is_one_of_plumbline(name):
 
 def test_a_report_of_an_incident_shows_ten_minutes_around_it():
     assert look_closer("east", at(60), at(120)).command == (
-        "plumbline report --conf my.toml --cluster=east "
+        "plumbline report --conf SETTINGS.toml --cluster=east "
         "--since 2026-11-21T11:00:00Z --until 2026-11-21T11:30:00Z"
     )
     assert "--until" not in look_closer("east", at(60), None).command
