@@ -1,8 +1,9 @@
 """
 A next step and its command. Ids, rates and names of the finding are filled in.
 
-Words in capitals are to be replaced: HOST:PORT is any broker, BROKER_3_HOST is the host of broker 3, MOVE.json is
-the file of a reassignment, and SETTINGS.toml has the settings of the warehouse. Gold has no addresses of brokers.
+Words in capitals are to be replaced: HOST:PORT is any broker, BROKER_3_HOST is the host of broker 3,
+MOVE.json is the file of a reassignment, SETTINGS.toml has the settings of the warehouse. Gold has no
+addresses of brokers.
 """
 
 import shlex
