@@ -142,6 +142,7 @@ class AnswerRows:
 
     table: Table
     rows: Callable[[GoldSelection], Sequence[Row]]
+    is_of_gold: bool = False  # the rows of a gold table: many, for a long span of a large cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

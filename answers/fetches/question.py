@@ -139,13 +139,13 @@ QUESTION = Question(
     filters=("span", "broker", "client"),
     answer=answer,
     rows={
-        "fetch_latency": AnswerRows(FETCH_LATENCY, latency.windows),
+        "fetch_latency": AnswerRows(FETCH_LATENCY, latency.windows, is_of_gold=True),
         "fetch_latency_summary": AnswerRows(FETCH_LATENCY, latency.fetches),
         "fetch_latency_accused": AnswerRows(
             FETCH_LATENCY, lambda selection: accused_rows(selection, latency.fetches)
         ),
-        "leader_local_mean": AnswerRows(LEADER_LOCAL_MEAN, leader_local_means.windows),
+        "leader_local_mean": AnswerRows(LEADER_LOCAL_MEAN, leader_local_means.windows, is_of_gold=True),
         "leader_local_mean_summary": AnswerRows(LEADER_LOCAL_MEAN_SUMMARY, leader_local_means.means),
-        "stock_fetch_total": AnswerRows(STOCK_FETCH_TOTAL, latency.stock),
+        "stock_fetch_total": AnswerRows(STOCK_FETCH_TOTAL, latency.stock, is_of_gold=True),
     },
 )

@@ -7,6 +7,7 @@ from typing import Any
 from answers.gold.edges import edges_of_clusters
 from answers.gold.reader import LAST, GoldReader
 from answers.gold.selection import IN_SPAN, GoldSelection, of_all
+from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
 
@@ -34,6 +35,14 @@ def edges(gold: GoldReader, cluster: str | None) -> Row:
     """Return the `oldest` and the `newest` window of a cluster; None without windows."""
     rows = (row for row in edges_of_clusters(gold) if row["cluster"] == cluster)
     return next(rows, {"oldest": None, "newest": None, "has_future": False})
+
+
+def rows_of_span(selection: GoldSelection, table: Table) -> int:
+    """Return the number of rows that a gold table has of a cluster in a span."""
+    query = f"""
+        SELECT count(*) AS n FROM gold.{table.name}
+        WHERE cluster = $cluster AND {table.instant} >= $since AND {table.instant} < $until"""
+    return int(selection.rows(query)[0]["n"])
 
 
 def values(

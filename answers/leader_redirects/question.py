@@ -52,7 +52,7 @@ QUESTION = Question(
     filters=("span", "broker", "topic", "client"),
     answer=answer,
     rows={
-        "leader_redirect": AnswerRows(LEADER_REDIRECT, redirects.events),
+        "leader_redirect": AnswerRows(LEADER_REDIRECT, redirects.events, is_of_gold=True),
         "leader_redirect_summary": AnswerRows(LEADER_REDIRECT_SUMMARY, redirects.by_version),
     },
     scenario="redirect",

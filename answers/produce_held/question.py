@@ -110,7 +110,7 @@ QUESTION = Question(
     filters=("span", "broker", "topic"),
     answer=answer,
     rows={
-        "produce_held": AnswerRows(PRODUCE_HELD, held.windows),
+        "produce_held": AnswerRows(PRODUCE_HELD, held.windows, is_of_gold=True),
         "produce_held_summary": AnswerRows(PRODUCE_HELD_SUMMARY, held.pairs),
     },
 )

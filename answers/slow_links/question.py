@@ -213,12 +213,12 @@ QUESTION = Question(
     filters=("span", "against", "broker"),
     answer=answer,
     rows={
-        "broker_rtt": AnswerRows(BROKER_RTT, round_trips.windows),
+        "broker_rtt": AnswerRows(BROKER_RTT, round_trips.windows, is_of_gold=True),
         "broker_rtt_summary": AnswerRows(BROKER_RTT_SUMMARY, round_trips.round_trips),
         "broker_rtt_accused": AnswerRows(
             BROKER_RTT_SUMMARY, lambda selection: accused_rows(selection, round_trips.round_trips)
         ),
         "broker_rtt_quiet": AnswerRows(BROKER_RTT_SUMMARY, quiet_rows),
-        "broker_rtt_culprit": AnswerRows(BROKER_RTT_CULPRIT, round_trips.culprits),
+        "broker_rtt_culprit": AnswerRows(BROKER_RTT_CULPRIT, round_trips.culprits, is_of_gold=True),
     },
 )

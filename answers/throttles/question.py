@@ -62,7 +62,7 @@ QUESTION = Question(
     answer=answer,
     rows={
         "throttle_compliance": AnswerRows(THROTTLE_COMPLIANCE_SUMMARY, limits),
-        "throttle_compliance_windows": AnswerRows(THROTTLE_COMPLIANCE, windows),
+        "throttle_compliance_windows": AnswerRows(THROTTLE_COMPLIANCE, windows, is_of_gold=True),
         "reassignment_progress": AnswerRows(REASSIGNMENT_SUMMARY, moves),
         "reassignment_progress_windows": AnswerRows(REASSIGNMENT_FORECAST, forecast),
     },

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from answers.answer import AnswerRows, Headline
 from answers.data_quality import counts
 from answers.data_quality.question import doubts
+from answers.gold.contents import rows_of_span
 from answers.gold.selection import GoldSelection
 from answers.questions import QUESTIONS
 from schemas.fields import HISTOGRAM, Table
@@ -17,13 +18,22 @@ QUARANTINE = ("reason", "kind", "node", "source", "position", "detail", "preview
 TABLES: dict[str, AnswerRows] = {key: rows for question in QUESTIONS for key, rows in question.rows.items()}
 """The keys of `tables`, which the questions declare."""
 
+MOST_ROWS = 200_000
+"""A gold table with more rows of the span is left out; an hour of 30 brokers has 1.2 million."""
+
 
 def document(selection: GoldSelection, headline: Headline, inputs: Row) -> Row:
     """Return the JSON document of the report."""
-    tables = {key: _rows_of(one.rows(selection), one.table) for key, one in TABLES.items()}
+    counted = {key: rows_of_span(selection, one.table) for key, one in TABLES.items() if one.is_of_gold}
+    left_out = {key: n for key, n in counted.items() if n > MOST_ROWS}
+    tables = {
+        key: [] if key in left_out else _rows_of(one.rows(selection), one.table)
+        for key, one in TABLES.items()
+    }
     return {
         "verdict": headline.as_row(),
         "tables": tables | {"quarantine": _rows(counts.quarantined(selection), QUARANTINE)},
+        "left_out": left_out,
         "data_quality": data_quality(selection),
         "inputs": plain(inputs),
     }

@@ -46,7 +46,10 @@ def write(content: "ReportContent", wanted: Wanted, progress: Progress) -> None:
         if wanted.html is not None:
             write_atomically(wanted.html, page(content.whole, content.span, stamp))
         if wanted.json is not None:
-            write_atomically(wanted.json, as_text(document(content.selection, headline, content.inputs)))
+            found = document(content.selection, headline, content.inputs)
+            write_atomically(wanted.json, as_text(found))
+            for key, rows in found["left_out"].items():
+                progress.say(f"left out of {wanted.json}: {key}, {rows:,} rows; give a shorter span")
     except OSError as error:
         message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
         raise WrongUseError(message) from error

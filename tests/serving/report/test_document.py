@@ -42,11 +42,25 @@ def content_of(selection):
 def test_every_key_is_there_when_nothing_was_read():
     content = content_of(gold_rows.empty())
 
-    assert set(content) == {"verdict", "tables", "data_quality", "inputs"}
+    assert set(content) == {"verdict", "tables", "left_out", "data_quality", "inputs"}
     assert set(content["tables"]) == {*TABLES, "quarantine"}
     assert all(rows == [] for rows in content["tables"].values())
     assert {name: content["data_quality"][name] for name in BALANCE} == dict.fromkeys(BALANCE, 0)
     assert content["data_quality"]["by_source"] == []
+
+
+def test_a_table_with_too_many_rows_is_left_out_with_their_number_and_its_summary_stays(monkeypatch):
+    gold = gold_rows.slow_link()
+    whole = content_of(gold)
+    n = len(whole["tables"]["broker_rtt"])
+    assert 0 < len(whole["tables"]["fetch_latency"]) < n
+    assert whole["left_out"] == {}
+
+    monkeypatch.setattr("serving.report.document.MOST_ROWS", n - 1)
+    cut = content_of(gold)
+
+    assert cut["left_out"] == {"broker_rtt": n}
+    assert cut["tables"] == whole["tables"] | {"broker_rtt": []}
 
 
 @pytest.fixture(scope="module")
