@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from answers.formats import instant
 from answers.gold.edges import edges_of_clusters
 from answers.gold.reader import LAST, GoldReader
 from answers.gold.selection import IN_SPAN, GoldSelection, of_all
@@ -35,6 +36,13 @@ def edges(gold: GoldReader, cluster: str | None) -> Row:
     """Return the `oldest` and the `newest` window of a cluster; None without windows."""
     rows = (row for row in edges_of_clusters(gold) if row["cluster"] == cluster)
     return next(rows, {"oldest": None, "newest": None, "has_future": False})
+
+
+def too_late(selection: GoldSelection) -> str:
+    """Return that the newest window is before the span; empty if it is not."""
+    newest = edges(selection.gold, selection.cluster)["newest"]
+    is_before = newest is not None and newest < selection.since
+    return f"the newest window, {instant(newest)} UTC, is before this span." if is_before else ""
 
 
 def rows_of_span(selection: GoldSelection, table: Table) -> int:

@@ -1,9 +1,11 @@
 """A2: who is accused in a span, and the round trips with and without the findings."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from answers.answer import Headline
+from answers.formats import capital
+from answers.gold.contents import too_late
 from answers.gold.selection import GoldSelection
 from answers.slow_links import culprits, round_trips
 from answers.slow_links.culprits import Finding, is_accused
@@ -32,9 +34,11 @@ def accusation(selection: GoldSelection) -> Accusation:
     rows = round_trips.culprits(everything)
     accused = accused_rows(everything, round_trips.round_trips)
     quiet = quiet_rows(everything)
-    found = culprits.findings(rows, accused, quiet)
+    found, headline = culprits.findings(rows, accused, quiet), culprits.headline(rows, accused, quiet)
+    if not rows and (why := too_late(selection)):
+        headline = replace(headline, evidence=[capital(why)])
     return Accusation(
-        headline=culprits.headline(rows, accused, quiet),
+        headline=headline,
         found=found,
         chief=culprits.chief_of(found),
         accused=accused,

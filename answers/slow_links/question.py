@@ -20,7 +20,7 @@ from answers.drawing import CHANGE, MOST_LEGEND_ENTRIES
 from answers.events.found import EVENTS, events
 from answers.events.lane import with_lane
 from answers.formats import instant
-from answers.gold.contents import edges
+from answers.gold.contents import too_late
 from answers.gold.reader import QueryRows
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links import culprits, injected_delay, round_trips
@@ -67,7 +67,8 @@ def answer(selection: GoldSelection) -> Answer:
 def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Section:
     title = "Round trip of each pair of brokers"
     if not rows:
-        return empty_section("pairs", title, _absent(selection))
+        why = too_late(selection) or "no round trip of a pair of brokers is in this span."
+        return empty_section("pairs", title, why)
     since, until = min(row["since"] for row in rows), max(row["until"] for row in rows)
     span = "the time of the finding" if of.chief else "the whole span"
     known = racks(selection)
@@ -88,14 +89,6 @@ def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Se
         lead=f"Rows fetch, columns serve. Figures of {span}, {clock(since)} to {clock(until)} UTC.",
         blocks=[FigureRow(drawn), *([of_racks] if of_racks.rows else []), METHOD],
     )
-
-
-def _absent(selection: GoldSelection) -> str:
-    """Return why there is no round trip: the span may be newer than all windows."""
-    newest = edges(selection.gold, selection.cluster)["newest"]
-    if newest is not None and newest < selection.since:
-        return f"the newest window, {instant(newest)} UTC, is before this span."
-    return "no round trip of a pair of brokers is in this span."
 
 
 def _truth(selection: GoldSelection) -> list[Section]:

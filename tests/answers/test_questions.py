@@ -47,6 +47,7 @@ def test_a_span_after_the_newest_window_is_named_as_the_reason(east):
 
     (missing,) = answer.sections[0].missing
     assert missing.what == "the newest window, 2026-11-21 11:04:50 UTC, is before this span."
+    assert answer.headline.evidence == ["The newest window, 2026-11-21 11:04:50 UTC, is before this span."]
 
 
 def test_names_of_sections_figures_and_tables_are_unique_in_a_report(east):
