@@ -1,11 +1,12 @@
 """Answers from a warehouse with known values."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from answers.fetches.latency import fetches
+from answers.fetches.latency import FETCHES, METRICS, fetches
 from answers.fetches.slowest import LONGEST, slowest
 from answers.gold import contents
 from answers.gold.edges import clusters_of
@@ -32,6 +33,35 @@ def test_quantile_of_a_span_is_that_of_its_fetches_and_not_of_its_windows(east):
     assert slow["n"] == WINDOWS * 40
     assert slow["rtt_p10_ms"] == pytest.approx(1.1, rel=0.02)
     assert slow["rtt_p50_ms"] > 20
+
+
+def nodes_of(plan):
+    """Return a node of a plan and all nodes below it."""
+    return [plan, *(node for child in plan["children"] for node in nodes_of(child))]
+
+
+def test_joins_of_histograms_keep_the_keys_in_memory_and_not_the_histograms(east):
+    """A hash join keeps its second input. Of a day of 30 brokers, the histograms would be gigabytes."""
+    of_query = {
+        "is_by_step": False,
+        "only": None,
+        "pairs": None,
+        "broker": None,
+        "client": None,
+        "step_s": 10,
+    }
+    span = {"cluster": east.cluster, "since": east.since, "until": east.until}
+
+    plan = east.gold.arrow(f"EXPLAIN (FORMAT JSON) {FETCHES}", span | of_query)["explain_value"][0].as_py()
+
+    joins = [
+        node
+        for root in json.loads(plan)
+        for node in nodes_of(root)
+        if node["name"] == "HASH_JOIN" and "client_id IS NOT DISTINCT" in str(node["extra_info"])
+    ]
+    assert len(joins) == len(METRICS)
+    assert {node["children"][1]["name"] for node in joins} == {"CTE_SCAN"}
 
 
 def test_windows_of_a_longer_step_are_added_up(east):
