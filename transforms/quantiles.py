@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-_NONE = pa.array([], pa.map_(pa.int32(), pa.int64()))
+_NONE = pa.nulls(0, pa.map_(pa.int32(), pa.int64()))
 
 
 class Histograms:

@@ -7,18 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.histogram import LN_GAMMA, OFFSET, SMALLEST_MS
 from transforms.spans import MAX_SPANS, Span
 from transforms.windows import WINDOW_S
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds  # it imports pandas, which takes 0.1 s
 
 SETTINGS = {
     # NULL is the smallest value, as in Spark: the first of two lines may lack an instant.
@@ -37,7 +39,7 @@ class Rows:
 
     table: Table
     columns: tuple[str, ...]
-    source: Sequence[str] | ds.Dataset | pa.Table  # paths of data files, or rows
+    source: "Sequence[str] | ds.Dataset | pa.Table"  # paths of data files, or rows
     where: str = "true"
 
     def query(self, rows: str) -> str:

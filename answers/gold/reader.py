@@ -15,7 +15,6 @@ from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from answers.gold.columns import duck_types
@@ -385,7 +384,7 @@ class StoredTable:
         self._lock = threading.RLock()
         self._instant = table.instant if table.layer == "gold" else "logged_at" * (table in BY_LOGGED_AT)
         self._read, self._columns, self._no_rows = "", "", ""
-        self._files: pa.Table | None = None
+        self._files: list[tuple[str, datetime | None, datetime | None]] = []  # with the ends of its instants
         self._log: DeltaTable | None = None
         self._newest = 0, 0  # number of the newest entry of the log, and when it was written
 
@@ -432,13 +431,7 @@ class StoredTable:
         """Return the oldest and the newest instant up to now, without reading a data file."""
         with self._lock:
             self._refresh()
-            files = self._files
-        if files is None or f"min.{self._instant}" not in files.column_names:
-            return None
-        firsts, lasts = (files[f"{end}.{self._instant}"].to_pylist() for end in ("min", "max"))
-        spans = [
-            (first, last) for first, last in zip(firsts, lasts, strict=True) if first is not None and last
-        ]
+            spans = [(first, last) for _, first, last in self._files if first is not None and last]
         now = now_of_answers()
         past = [(first, min(last, now)) for first, last in spans if first <= now] or spans
         return (min(first for first, _ in past), max(last for _, last in past)) if past else None
@@ -456,10 +449,14 @@ class StoredTable:
             else:
                 read_on(self._log)
         except TableNotFoundError:
-            self._files = None
+            self._files = []
             return
         log = self._log
-        self._files = pa.table(log.get_add_actions(flatten=True))
+        files = log.get_add_actions(flatten=True)
+        paths = [str(self._where / unquote(path)) for path in files["path"].to_pylist()]
+        ends = (f"{end}.{self._instant}" for end in ("min", "max"))
+        known = [files[end].to_pylist() if end in files.column_names else [None] * len(paths) for end in ends]
+        self._files = list(zip(paths, *known, strict=True))
         # With column mapping, the files have other names than the table.
         stored = {
             field.name: field.metadata.get("delta.columnMapping.physicalName", field.name)
@@ -475,14 +472,12 @@ class StoredTable:
 
     def _overlapping(self, since: datetime, until: datetime) -> list[str]:
         """Return the paths of the files that may have rows in the span; a file without statistics may."""
-        if self._files is None:
-            return []
-        files = self._files
-        if f"min.{self._instant}" in files.column_names:
-            is_early = pc.less(files[f"min.{self._instant}"], until)
-            is_late = pc.greater_equal(files[f"max.{self._instant}"], max(since, FIRST + CUT) - CUT)
-            files = files.filter(pc.fill_null(pc.and_(is_early, is_late), fill_value=True))
-        return [str(self._where / unquote(path)) for path in files["path"].to_pylist()]
+        since = max(since, FIRST + CUT) - CUT
+        return [
+            path
+            for path, first, last in self._files
+            if first is None or last is None or (first < until and last >= since)
+        ]
 
 
 def _no_rows(table: Table) -> str:
