@@ -6,15 +6,15 @@ from dataclasses import replace
 from answers.formats import text
 from answers.gold.histogram import added_up
 from answers.gold.reader import QueryRows
-from answers.gold.selection import IN_SPAN, OF_EITHER_BROKER, OF_TOPIC, STEP, WINDOW_END, GoldSelection
+from answers.gold.selection import IN_SPAN, OF_EITHER_BROKER, OF_TOPIC, WINDOW_END, GoldSelection
 from answers.listing import Column, Listing, broker, count, milliseconds, percent
 from answers.listing import text as shown
-from answers.produce_held.verdict import HOLDS, MIN_WINDOWS, MOST_APART_S, Held, is_holding
+from answers.produce_held.verdict import HOLDS, MIN_WINDOWS, MOST_APART_S, PARTS, Held, is_holding
 from schemas.gold.produce_held import COUNTS, WAITS
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
 
-_PICKED = f"SELECT *, {STEP} FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC}"
+_PICKED = f"SELECT * FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC}"
 """The filter of brokers comes after the sums: shares are of all that a leader's requests waited for."""
 
 RUNS = f"""
@@ -42,7 +42,7 @@ RUNS = f"""
 """The runs of windows in which a follower holds a leader's requests back, by the mean; the worst is first."""
 
 _SUMS = (
-    {"cluster": "min(cluster)", "since": "min(window_start)", "until": f"max({WINDOW_END})"}
+    {"cluster": "min(cluster)", "window_start": "min(window_start)", "until": f"max({WINDOW_END})"}
     | {"windows": "count(DISTINCT window_start)"}
     | {name: f"sum({name})::BIGINT" for name in COUNTS}
     | {
@@ -60,16 +60,15 @@ _VALUES = ", ".join(
 
 
 def _summed(*by: str) -> str:
-    """Return the query of counts, sums and quantiles by some columns and step; the most held come first."""
+    """Return the query of counts, sums and quantiles by some columns; the most held come first."""
     keys, hists = ", ".join(by), {wait: f"{wait}_hist" for wait in WAITS}
-    waited = "(sum(n - n_not_held - n_failed) OVER (PARTITION BY leader_id, step_at))"
+    waited = "(sum(n - n_not_held - n_failed) OVER (PARTITION BY leader_id))"
     return f"""
     WITH picked AS NOT MATERIALIZED ({_PICKED})
-    SELECT {keys}, {", ".join(name for name in _SUMS if name != "since")},
-           coalesce(step_at, since) AS window_start, {_VALUES}, coalesce(busy_total, 0) AS n_parts,
+    SELECT {keys}, {", ".join(_SUMS)}, {_VALUES}, coalesce(busy_total, 0) AS n_parts,
            ratio(n_released, {waited}) AS share_released, {RELATIVE_ERROR}::DOUBLE AS relative_error
-    FROM ({added_up("picked", f"{keys}, step_at", hists, _RANKS, _SUMS)})
-    ORDER BY held_sum_ms DESC NULLS LAST, {keys}, window_start"""
+    FROM ({added_up("picked", keys, hists, _RANKS, _SUMS)})
+    ORDER BY held_sum_ms DESC NULLS LAST, {keys}"""
 
 
 def _of_broker(query: str) -> str:
@@ -80,6 +79,14 @@ LEADERS = _summed("leader_id")
 PAIRS, TOPICS = (
     _of_broker(_summed(*by)) for by in (("leader_id", "follower_id"), ("leader_id", "follower_id", "topic"))
 )
+# Each request whose parts are known has a value in each of their histograms.
+PARTS_OF_PAIR = f"""
+    SELECT time_bucket(to_seconds($step_s), window_start) AS window_start,
+           {", ".join(f"sum({part}_sum_ms) AS {part}_sum_ms" for part in PARTS)},
+           sum(list_sum(map_values(busy_hist)))::BIGINT AS n_parts
+    FROM gold.produce_held
+    WHERE {IN_SPAN} AND {OF_TOPIC} AND leader_id = $leader AND follower_id = $follower
+    GROUP BY 1 HAVING sum(busy_sum_ms) IS NOT NULL ORDER BY 1"""
 WINDOWS = f"""
     SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.produce_held
     WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_TOPIC}
@@ -93,7 +100,7 @@ def windows(selection: GoldSelection) -> QueryRows:
 
 def pairs(selection: GoldSelection) -> QueryRows:
     """Return `produce_held_summary`: one row per leader and follower over the span."""
-    return selection.rows(PAIRS, is_by_step=False)
+    return selection.rows(PAIRS)
 
 
 def chief(selection: GoldSelection) -> Held | None:
@@ -103,7 +110,7 @@ def chief(selection: GoldSelection) -> Held | None:
         of_run = within(selection, run)
         (row,) = (row for row in pairs(of_run) if (row["leader_id"], row["follower_id"]) == pair)
         if is_holding(row):
-            leaders = of_run.rows(LEADERS, is_by_step=False)
+            leaders = of_run.rows(LEADERS)
             return Held(row, next(row for row in leaders if row["leader_id"] == pair[0]), run["is_open"])
     return None
 
@@ -116,12 +123,12 @@ def within(selection: GoldSelection, row: Row) -> GoldSelection:
 
 def topics(selection: GoldSelection) -> QueryRows:
     """Return one row per leader, follower and topic."""
-    return selection.rows(TOPICS, is_by_step=False)
+    return selection.rows(TOPICS)
 
 
-def over_time(selection: GoldSelection) -> QueryRows:
-    """Return one row per leader and follower, step by step."""
-    return selection.rows(PAIRS, is_by_step=True)
+def over_time(selection: GoldSelection, leader: int, follower: int) -> QueryRows:
+    """Return the sums of the parts of a pair's wait, step by step."""
+    return selection.rows(PARTS_OF_PAIR, leader=leader, follower=follower)
 
 
 def _with_follower(rows: Sequence[Row]) -> list[Row]:

@@ -62,14 +62,10 @@ def answer(selection: GoldSelection) -> Answer:
 
 def _over_time(selection: GoldSelection, shown: Row) -> Section:
     leader, follower = shown["leader_id"], shown["follower_id"]
-    steps = [
-        row
-        for row in held.over_time(selection)
-        if (row["leader_id"], row["follower_id"]) == (leader, follower) and row["busy_sum_ms"] is not None
-    ]
+    steps = held.over_time(selection, leader, follower)
     drawn = DrawnFigure(
         name="held-parts",
-        figure=parts_over_time(sorted(steps, key=lambda row: row["window_start"]), selection.step),
+        figure=parts_over_time(steps, selection.step),
         words="Mean parts of the wait for replication over time.",
         head=f"Requests to broker {leader} that the fetches of broker {follower} completed",
     )
