@@ -79,8 +79,11 @@ def test_a_file_that_stays_away_is_an_error(tmp_path, monkeypatch):
     made_gold.write(tmp_path, BROKER_RTT, rows(0))
     gold = GoldReader.of_warehouse(tmp_path)
     stored = gold.relations["gold.broker_rtt"]
+    original, gone = type(stored).files, [str(tmp_path / "gone.parquet")]
     stored.files(FIRST, LAST)
-    monkeypatch.setattr(type(stored), "files", lambda *_: [str(tmp_path / "gone.parquet")])
+    monkeypatch.setattr(
+        type(stored), "files", lambda self, *span: gone if self is stored else original(self, *span)
+    )
 
     with pytest.raises(duckdb.IOException):
         clusters_of(gold)
