@@ -226,7 +226,7 @@ class GoldReader:
 
     def fetched(self, query: str, parameters: Mapping[str, Any]) -> list[Row]:
         """
-        Return the rows of a query, read anew.
+        Return the rows of a query, read again.
 
         Raises:
             QueryBoundError: the query exceeds a bound of this reader.
