@@ -79,7 +79,7 @@ STEPS = f"""
            sum(topics_asked)::BIGINT AS topics_asked
     FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}
     GROUP BY client_id, software_version, run, time_bucket(to_seconds($step_s), window_start)
-    ORDER BY window_start"""
+    ORDER BY window_start, client_id, software_version, run"""
 
 
 def lookups(selection: GoldSelection) -> QueryRows:
