@@ -13,6 +13,9 @@ from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.silver import SILVER
 
+NEMESIS = "nemesis"
+"""The section that `make nemesis` writes; it stays when the campaign writes the page."""
+
 HITS = "| job | place | n | in its start | inside a batch | batches done: median, most |"
 
 ORACLES = {

@@ -112,7 +112,7 @@ class _PowerWork:
             self.wrong += wrong_after_cut(self.written, copy, self.site.ledger)
             shutil.rmtree(copy)
         self.disk.cut(self.dice)
-        _checkpoint_often(self.written.root)
+        checkpoint_whole_often(self.written.root)
         self.disk.seal()
 
     def _start_all(self) -> None:
@@ -150,7 +150,7 @@ class _PowerWork:
         return done
 
 
-def _checkpoint_often(root: Path) -> None:
+def checkpoint_whole_often(root: Path) -> None:
     """Let each whole table write Delta checkpoints often; a commit on top of a torn one would break it."""
     for table in ALL:
         state = log_state(oracles.where(root, table))
