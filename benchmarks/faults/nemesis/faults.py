@@ -24,7 +24,7 @@ from benchmarks.faults.power.disk import PowerDisk
 from benchmarks.faults.site import JobsWarehouse
 from benchmarks.faults.state import tears
 from benchmarks.faults.state.torn import HOW, Damage, is_of_newest_batch
-from schemas.bronze import REQUEST_LOG
+from schemas.bronze import BRONZE, REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.not_kept import SKIPPED
@@ -163,11 +163,20 @@ def repairable(word: str, written: JobsWarehouse) -> list[Damage]:
     """Return the damages that a stream repairs by itself now (docs/recovery.md)."""
     if word == GOLD:
         return [tears.last_gold_offsets, partial(tears.last_entry, FETCH_LATENCY)]
+    is_derivable = not any(map(partial(is_merged, written), BRONZE))
     entries = [table for table in (REQUEST_LOG, REQUESTS, SKIPPED) if is_retried(written, table)]
     return [
-        *(tears.last_offsets, tears.last_commit, tears.both_logs, tears.metadata, tears.stale_checksum),
+        *(tears.last_commit, tears.metadata),
+        *((tears.last_offsets, tears.both_logs, tears.stale_checksum) if is_derivable else ()),
         *(partial(tears.last_entry, table) for table in entries),
     ]
+
+
+def is_merged(written: JobsWarehouse, table: Table) -> bool:
+    """Return whether the newest batch of a table was merged: its end cannot be derived from its files."""
+    changes = [entry.read_text() for entry in tears.entries_of(written, table)]
+    newest = next((nth for nth, change in enumerate(reversed(changes)) if '"txn"' in change), 0)
+    return newest > 0
 
 
 def is_retried(written: JobsWarehouse, table: Table) -> bool:

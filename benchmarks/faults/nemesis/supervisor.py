@@ -20,9 +20,9 @@ STREAMS = (INGEST, GOLD)
 WORDS = {
     INGEST: (),
     GOLD: ("--follow",),
-    MAINTAIN: ("--only", "silver", "--only", "gold"),
+    MAINTAIN: (),
 }
-"""The jobs and their options. A batch whose bronze is merged cannot be derived if its offsets are torn."""
+"""The jobs and their options."""
 
 ONLY_INGEST_REPAIRS = ((GOLD, ExitCode.STATE, ""), (MAINTAIN, FAILED, ""))
 MAY_END: dict[FaultKind, tuple[tuple[str, int, str], ...]] = {
