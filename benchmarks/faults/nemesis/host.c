@@ -1,12 +1,13 @@
 /*
  * A library to preload: a host whose clock steps and whose disk is slow, while its processes run. HOST_CONTROL names
  * a file of two 64-bit numbers: nanoseconds to add to the system clock, and microseconds that each fsync takes longer.
- * Monotonic clocks, deadlines of waits and the times of files are those of the machine.
+ * Monotonic clocks and the times of files are those of the machine.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -43,6 +44,16 @@ int gettimeofday(struct timeval *at, void *zone) {
     at->tv_sec = now.tv_sec;
     at->tv_usec = now.tv_nsec / 1000;
     return 0;
+}
+
+/* A deadline of the system clock; a monotonic one is much smaller. */
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *at) {
+    static int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    if (real == NULL) real = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+    if (real == NULL) real = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    struct timespec until = *at;
+    if (until.tv_sec > 1000000000) until.tv_sec -= control[0] / 1000000000;
+    return real(condition, mutex, &until);
 }
 
 time_t time(time_t *at) {
