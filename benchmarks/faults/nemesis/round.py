@@ -33,7 +33,7 @@ from benchmarks.faults.site import Acked, JobsWarehouse, Site
 from benchmarks.faults.steady import BATCH, LINES_PER_S, TAKES_THE_REST_S, against_twin, has_read_all
 from schemas.bronze import REQUEST_LOG
 
-DISK_MIB = 2_048
+DISK_MIB = 1_024
 LOOK_EVERY_S = 0.5
 
 Show = Callable[[str], None]
@@ -156,7 +156,8 @@ class _Game:
                 self._began = time.monotonic()
                 done = list[Future[None]]()
                 for fault in planned:
-                    self._wait(published.done, fault.at_s, show)
+                    if self._wait(published.done, fault.at_s, show):
+                        break  # It failed, which is reported below.
                     done.append(threads.submit(self._do, fault))
                 self._wait(published.done, for_s, show)
                 self._over.set()
