@@ -45,12 +45,7 @@ class NemesisRun:
 
 
 def run_of(
-    outcomes: Sequence[RoundOutcome],
-    *,
-    seed: int,
-    began_at: datetime,
-    for_s: float,
-    wrong: Sequence[str] = (),
+    outcomes: Sequence[RoundOutcome], wrong: Sequence[str], *, seed: int, began_at: datetime, for_s: float
 ) -> NemesisRun:
     """Add up the rounds of a run."""
     kinds, ends = defaultdict[str, list[float]](list), Counter[str]()

@@ -63,7 +63,7 @@ class Supervisor(threading.Thread):
         self.jobs, self.wrong, self.ends = dict[str, Job](), list[str](), Counter[str]()
         self._written, self._variables = written, variables
         self._locks = {word: threading.RLock() for word in WORDS}
-        self._started, self._killed = list[Job](), set[Job]()
+        self._runs, self._killed = list[Job](), set[Job]()
         self._expected = dict[object, tuple[FaultKind, float]]()  # the kind of each fault, and when it ended
         self._maintain_at, self._is_over = 0.0, threading.Event()
 
@@ -105,7 +105,7 @@ class Supervisor(threading.Thread):
                 held.enter_context(self._locks[word])
             for word in words:
                 self.kill(word)
-            for job in self._started:
+            for job in self._runs:
                 if job.word in words:
                     job.bury()
             yield
@@ -122,7 +122,7 @@ class Supervisor(threading.Thread):
             elif job.stop() != 0:
                 self.wrong.append(f"{word} did not stop but ended with {job.code}: {last_line(job.output)}")
         give_up_at = time.monotonic() + ENDS_BY_ITSELF_S
-        while left := [job.word for job in self._started if job.has_left_its_jvm]:
+        while left := [job.word for job in self._runs if job.has_left_its_jvm]:
             if time.monotonic() > give_up_at:
                 self.wrong.append(f"the JVM of {left[0]} lived on for {ENDS_BY_ITSELF_S:g} s")
                 return
@@ -133,7 +133,7 @@ class Supervisor(threading.Thread):
         self._is_over.set()
         if self.is_alive():
             self.join()
-        for job in self._started:
+        for job in self._runs:
             job.bury()
 
     def _look_after(self, word: str) -> None:
@@ -150,7 +150,7 @@ class Supervisor(threading.Thread):
             if word != MAINTAIN or self._is_maintainable():
                 variables = self._variables[word]
                 self.jobs[word] = Job(self._written.conf, word, *WORDS[word], variables=variables)
-                self._started.append(self.jobs[word])
+                self._runs.append(self.jobs[word])
         finally:
             self._locks[word].release()
 
@@ -159,15 +159,13 @@ class Supervisor(threading.Thread):
         return time.monotonic() > self._maintain_at and any(log.glob("*.json"))
 
     def _judge(self, job: Job) -> None:
-        output = job.output
-        line = last_line(output)
+        line = last_line(job.output)
         self.ends[f"{job.word} {job.code}"] += 1
         now = time.monotonic()
         lately = {kind for kind, over_at in [*self._expected.values()] if now - over_at < NOTICED_WITHIN_S}
         is_killed = job in self._killed and (job.code == KILLED or (job.code == FAILED and JVM_GONE in line))
         is_done = job.word == MAINTAIN and job.code == 0
-        is_excused = may_end(job.word, job.code, line, lately) and "Traceback" not in output
-        if not (is_killed or is_done or is_excused):
+        if not (is_killed or is_done or may_end(job.word, job.code, line, lately)):
             self.wrong.append(f"{job.word} ended with exit code {job.code}: {line}")
 
 

@@ -152,14 +152,6 @@ def test_a_fault_excuses_an_end_for_a_while_after_it(monkeypatch):
     assert len(there.wrong) == 1
 
 
-def test_a_traceback_is_wrong_whatever_the_fault():
-    there = supervised()
-    with there.expecting(FaultKind.FULL_DISK):
-        there._judge(EndedJob("ingest", 6, "Traceback (most recent call last):\nthe disk is full: /w"))
-
-    assert there.wrong == ["ingest ended with exit code 6: the disk is full: /w"]
-
-
 def test_only_a_job_that_was_killed_may_end_by_a_kill():
     there, gone = supervised(), "Spark's JVM has died: it was killed"
     jobs = [EndedJob("ingest", -9, ""), EndedJob("build-gold", 1, gone)]
