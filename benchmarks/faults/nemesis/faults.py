@@ -36,6 +36,9 @@ STEPS_S = (-10 * DAY_S, -HOUR_S, -MINUTE_S, MINUTE_S, HOUR_S, 10 * DAY_S)
 COLLECTOR_STEPS_S = (-5 * DAY_S, -HOUR_S, -MINUTE_S, MINUTE_S, HOUR_S / 2)
 """A broker refuses records an hour ahead of its clock, and deletes segments of 7-day-old records."""
 
+CHECKPOINT_EVERY = 20
+"""In versions. A writer keeps the newest three checkpoints, and a reader may be stopped for half a minute."""
+
 LEFT_PAGES = (0, 2, 5, 15, 60)
 SLOW_S = (0.02, 0.1, 0.5)
 
@@ -194,7 +197,7 @@ def power_cut(targets: FaultTargets, dice: Random) -> Iterator[str]:
     with targets.supervisor.dead(INGEST, GOLD, MAINTAIN), targets.at_disk:
         free(targets.disk)
         targets.power.cut(dice)
-        checkpoint_whole_often(targets.written.root)
+        checkpoint_whole_often(targets.written.root, CHECKPOINT_EVERY)
         targets.power.seal()
     yield f"{targets.power.lost - before} files and folders lost"
 

@@ -122,9 +122,13 @@ class Supervisor(threading.Thread):
             elif job.stop() != 0:
                 self.wrong.append(f"{word} did not stop but ended with {job.code}: {last_line(job.output)}")
         give_up_at = time.monotonic() + ENDS_BY_ITSELF_S
-        while left := [job.word for job in self._runs if job.has_left_its_jvm]:
+        while left := [job for job in self._runs if job.has_left_its_jvm]:
             if time.monotonic() > give_up_at:
-                self.wrong.append(f"the JVM of {left[0]} lived on for {ENDS_BY_ITSELF_S:g} s")
+                alive = [child.pid for child in left[0]._children if child.is_running()]
+                self.wrong.append(
+                    f"{left[0].word} ended with {left[0].code}, and its processes {alive} still run after "
+                    f"{ENDS_BY_ITSELF_S:g} s or more"
+                )
                 return
             time.sleep(LOOK_EVERY_S)
 
@@ -170,5 +174,5 @@ class Supervisor(threading.Thread):
 
 
 def is_at_work(job: Job | None) -> bool:
-    """Return whether a stream has finished some batches since its start."""
-    return job is not None and job.code is None and job.batches > 1
+    """Return whether a stream has finished a batch since its start."""
+    return job is not None and job.code is None and job.batches > 0
