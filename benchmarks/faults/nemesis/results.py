@@ -12,6 +12,7 @@ from benchmarks.faults import results
 from benchmarks.faults.nemesis.round import FaultRecord, RoundOutcome
 from benchmarks.faults.page import NEMESIS
 from benchmarks.pages import render
+from conf.settings import PROJECT
 
 KINDS_OF_WRONG = (results.LOST, results.DOUBLED, results.TOTALS, results.OTHER)
 
@@ -64,7 +65,10 @@ def run_of(
         kinds=dict(kinds),
         ends=dict(sorted(ends.items())),
         records=sum(outcome.records for outcome in outcomes),
-        wrong=[*(finding for outcome in outcomes for finding in outcome.wrong), *wrong],
+        wrong=[
+            finding.replace(str(PROJECT), "PROJECT")
+            for finding in (*(one for outcome in outcomes for one in outcome.wrong), *wrong)
+        ],
     )
 
 
