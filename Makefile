@@ -32,7 +32,7 @@ JARS := $(SETS:%=.jars/.%.done)
 CLIENT_JARS := $(CLIENTS:%=.jars/.kafka-%.done)
 BROKER_JARS := $(BROKERS:%=.jars/.kafka-%.done)
 
-.PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow sbom bench jar-sums locks clean
+.PHONY: help setup lab demo test faults nemesis fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow sbom bench jar-sums locks clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ test: $(VENV)/.dev lab ## run the tests two at a time, then those that measure r
 
 faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
 	$(BIN)/python -m benchmarks.faults.campaign $(ARGS)
+
+nemesis: $(VENV)/.dev setup ## overlap random faults of all kinds, add the run to docs/faults.md (2 hours; needs root; ARGS="--for 10m")
+	$(BIN)/python -m benchmarks.faults.nemesis $(ARGS)
 
 fuzz: $(VENV)/.dev ## mutate real lines to find one that crashes a parser (minutes; ARGS="--kind metrics")
 	$(BIN)/python -m tests.fuzz $(ARGS)

@@ -100,7 +100,7 @@ def main(  # noqa: PLR0913 (the options of a program)
     if is_whole:
         counted = {result.key for result in found}
         before = [result for result in results.read(file) if result.key not in counted]
-        pages.write(PAGE, {}, head=page.page(found, seed, before))
+        pages.write(PAGE, {page.NEMESIS: ""}, head=page.page(found, seed, before))
     print(results.table(found))
     raise typer.Exit(EXIT_WRONG if any(result.wrong for result in found) else 0)
 

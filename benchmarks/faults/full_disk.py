@@ -37,10 +37,10 @@ LAST_RESORT = Moment(left_pages=0, is_in_work=False, wait_s=0.0)
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
+def small_disk(folder: Path, size_mib: int = SIZE_MIB) -> Iterator[Path]:
     """Mount a disk in memory; it is gone again at the end, whatever happens."""
     folder.mkdir(parents=True, exist_ok=True)
-    options = f"size={SIZE_MIB}m"
+    options = f"size={size_mib}m"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "plumbline-faults", str(folder)], check=True)  # noqa: S607
     try:
         yield folder
@@ -58,6 +58,11 @@ def fill(disk: Path, left_pages: int) -> None:
         size = _ballast(disk).stat().st_size
         with _ballast(disk).open("rb+") as opened:
             opened.truncate(max(0, size - left_pages * PAGE_BYTES))
+
+
+def free(disk: Path) -> None:
+    """Free a disk that may be full."""
+    _ballast(disk).unlink(missing_ok=True)
 
 
 def disk_fills(room: str, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
@@ -93,7 +98,7 @@ def meets_it_full(
     for moment, lines in tries:
         site.publish(lines)
         code, output = _while_it_fills(written, disk, moment)
-        _ballast(disk).unlink(missing_ok=True)
+        free(disk)
         if code:
             return _wrong_end(code, output, disk)
     return [NEVER_FULL]

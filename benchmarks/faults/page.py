@@ -13,6 +13,9 @@ from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.silver import SILVER
 
+NEMESIS = "nemesis"
+"""The section that `make nemesis` writes; it stays when the campaign writes the page."""
+
 HITS = "| job | place | n | in its start | inside a batch | batches done: median, most |"
 
 ORACLES = {
@@ -23,7 +26,7 @@ ORACLES = {
   no batch is committed twice, each file has its footer and the number of rows in the log""",
     "silver's twin": """every row of bronze and silver equals that of a twin, which reads the same topics
   undisturbed, except `ingested_at`, `batch_id` and `first_at`; skipped lines are compared by number and
-  logger""",
+  logger, and topics, brokers and listeners by their keys: their rows are of the first line that was read""",
     "gold's twin": "every row of gold equals that of the twin, except the same columns",
     "books": "each row of `gold.data_quality` is balanced",
     "reader": """a concurrent reader polls the tables: no count shrinks, no window disappears, and the visible

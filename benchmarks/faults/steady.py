@@ -21,6 +21,7 @@ from benchmarks.faults.lines import all_lines
 from benchmarks.faults.oracles import INGESTED
 from benchmarks.faults.poller import Poller
 from benchmarks.faults.site import JobsWarehouse, Site, checkpoint_often
+from conf.settings import Settings
 from engine.gold.stream import STREAM
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
@@ -76,7 +77,7 @@ def against_twin(site: Site, written: JobsWarehouse) -> list[str]:
         ("the twin's ingest", *twin.ingest()),
         ("the twin's gold", *twin.build_gold()),
     ):
-        wrong += [f"{run} ended with exit code {code}: {_last_line(output)}"] if code else []
+        wrong += [f"{run} ended with exit code {code}: {last_line(output)}"] if code else []
     return [
         *wrong,
         *oracles.lost_or_doubled(written.root, site.ledger),
@@ -187,30 +188,21 @@ class _Work:
             return hit
         if not self._wait(lambda: job.code is not None, ENDS_BY_ITSELF_S):
             self._wrong.append(f"{kill.word} lived on for {ENDS_BY_ITSELF_S:g} s without its JVM")
-        elif job.code != 1 or "JVM has died" not in _last_line(job.output):
+        elif job.code != 1 or "JVM has died" not in last_line(job.output):
             self._note_end(job, "without its JVM")
         return hit
 
     def _take_the_rest(self) -> None:
         """Wait until the ingest has read everything, then stop both jobs."""
         settings = self._written.settings
-
-        def is_read() -> bool:
-            topics = (
-                (topic, checkpoint_of(settings, query))
-                for query in QUERIES
-                for topic in topics_of(settings, query)
-            )
-            return all(unread(settings.telemetry, topic, checkpoint) == 0 for topic, checkpoint in topics)
-
-        if not self._wait(is_read, TAKES_THE_REST_S, every_s=1.0):
+        if not self._wait(lambda: has_read_all(settings), TAKES_THE_REST_S, every_s=1.0):
             self._wrong.append(f"ingest did not take the rest within {TAKES_THE_REST_S:g} s")
         for job in (self._jobs[word] for word in STREAMS):
             if job.code is not None or job.stop() != 0:
                 self._note_end(job, "instead of stopping")
 
     def _note_end(self, job: Job, when: str) -> None:
-        self._wrong.append(f"{job.word} ended {when} with exit code {job.code}: {_last_line(job.output)}")
+        self._wrong.append(f"{job.word} ended {when} with exit code {job.code}: {last_line(job.output)}")
 
     def _wait(self, is_done: Callable[[], bool], for_s: float, every_s: float = LOOK_EVERY_S) -> bool:
         deadline = time.monotonic() + for_s
@@ -219,5 +211,14 @@ class _Work:
         return done
 
 
-def _last_line(output: str) -> str:
+def has_read_all(settings: Settings) -> bool:
+    """Return whether the ingest has read each record that the topics hold now."""
+    topics = (
+        (topic, checkpoint_of(settings, query)) for query in QUERIES for topic in topics_of(settings, query)
+    )
+    return all(unread(settings.telemetry, topic, checkpoint) == 0 for topic, checkpoint in topics)
+
+
+def last_line(output: str) -> str:
+    """Return the last line of what a job printed."""
     return next((line for line in reversed(output.splitlines()) if line.strip()), "no output")[:300]

@@ -10,10 +10,10 @@ from deltalake import DeltaTable
 
 from conf.progress import Progress
 from conf.settings import Settings
-from engine.delta.log_state import VERSION_FILE, log_state
+from engine.delta.log_state import LAST_CHECKPOINT, VERSION_FILE, entry_file, log_state
 from engine.ingest.positions import writers
 from engine.maintain import actions, packing
-from engine.maintain.streams import days_begun, needed, readers, stands_still
+from engine.maintain.streams import SECONDS_PER_HOUR, days_begun, needed, readers, stands_still
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
 from schemas.delta_log import open_log
@@ -56,6 +56,7 @@ class TableMaintenance:
         check_log(self._where)
         self._log = open_log(self._where)
         self._target_bytes = self._options.target_file_mib * actions.MIB
+        self._idle_hours = self._hours_without_change()
         self.has_work = False
         self._deleted = set[actions.LoggedFile]()  # files that a dry run would have deleted
 
@@ -148,17 +149,30 @@ class TableMaintenance:
             self._progress.say(f"{self._name}: {wanted.why}")
         if not self._dry_run:
             actions.keep_named(self._log, self._options.vacuum_retention_hours)
-        unused = actions.unneeded(self._log, wanted.hours)
+        hours = wanted.hours + self._idle_hours
+        unused = actions.unneeded(self._log, hours)
         if unused:
             if not self._dry_run:
-                actions.vacuum(self._log, wanted.hours)
+                actions.vacuum(self._log, hours)
             size = f"{len(unused):,} files of {_bytes(sum(unused.values()))}"
-            self._say("remove", f"{size}, unused for {wanted.hours} h")
+            self._say("remove", f"{size}, unused for {hours} h")
         if not self._dry_run:
             is_needed = wanted.is_log_needed or stands_still(writers(self._settings), self._where, self._now)
             expired = actions.tidy_log(self._log, hours=math.inf if is_needed else actions.LOG_HOURS)
             if expired:
                 self._say("remove", f"{expired:,} expired entries of the log")
+
+    def _hours_without_change(self) -> int:
+        """
+        Return the whole hours since the newest entry of the log, or since the last `maintain`.
+
+        A file that its writer is about to commit is hardly older. If the clock was set forward since then, or
+        the machine slept, it looks unused for that long, but no commit has named it yet.
+        """
+        log = self._where / "_delta_log"
+        newest = (entry_file(log, self._log.version()), log / LAST_CHECKPOINT)
+        changed_at = max(file.stat().st_mtime for file in newest if file.exists())
+        return max(0, int((self._now.timestamp() - changed_at) // SECONDS_PER_HOUR))
 
     @property
     def _name(self) -> str:

@@ -29,6 +29,9 @@ NEEDED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    # A full disk or a kill in the first batch leaves a draft in `offsets`, and an audit `_set_aside`. Spark
+    # would refuse to start over them for ever. The audits of the streams look at the checkpoints instead.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     # Files are written once and read many times; zstd costs no more CPU than snappy and halves bronze.
     "spark.sql.parquet.compression.codec": "zstd",
     # Spark's default, INT96, has no statistics in the footer.

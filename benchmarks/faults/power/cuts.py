@@ -21,7 +21,7 @@ from benchmarks.faults.kills import START_SHARE, Hit
 from benchmarks.faults.lines import all_lines
 from benchmarks.faults.power.audit import wrong_after_cut
 from benchmarks.faults.power.disk import PowerDisk
-from benchmarks.faults.site import JobsWarehouse, Site, checkpoint_often
+from benchmarks.faults.site import CHECKPOINT_EVERY, JobsWarehouse, Site, checkpoint_often
 from benchmarks.faults.steady import (
     ALL,
     BATCH,
@@ -112,7 +112,7 @@ class _PowerWork:
             self.wrong += wrong_after_cut(self.written, copy, self.site.ledger)
             shutil.rmtree(copy)
         self.disk.cut(self.dice)
-        _checkpoint_often(self.written.root)
+        checkpoint_whole_often(self.written.root)
         self.disk.seal()
 
     def _start_all(self) -> None:
@@ -150,9 +150,9 @@ class _PowerWork:
         return done
 
 
-def _checkpoint_often(root: Path) -> None:
+def checkpoint_whole_often(root: Path, every: int = CHECKPOINT_EVERY) -> None:
     """Let each whole table write Delta checkpoints often; a commit on top of a torn one would break it."""
     for table in ALL:
         state = log_state(oracles.where(root, table))
         if state.version >= 0 and not (state.torn or state.hole or state.confusing):
-            checkpoint_often(state.where)
+            checkpoint_often(state.where, every)

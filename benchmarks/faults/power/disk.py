@@ -56,7 +56,7 @@ class PowerDisk:
         for each in self.root.iterdir():
             shutil.rmtree(each) if each.is_dir() else each.unlink()
         for each in left.iterdir():
-            each.rename(self.root / each.name)
+            shutil.move(each, self.root / each.name)  # the records may be on another disk
         left.rmdir()
         self.seal()
 

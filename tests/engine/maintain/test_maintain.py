@@ -115,6 +115,24 @@ def test_uncommitted_files_go_once_they_are_old_and_never_before(warehouse):
     assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
 
 
+def test_a_file_that_is_not_committed_yet_stays_if_the_clock_was_set_forward(warehouse):
+    """The ingest has written it, the machine sleeps for ten days or NTP steps, and `maintain` comes first."""
+    warehouse.append(REQUEST_LOG, days_ago(1))
+    folder = warehouse.where(REQUEST_LOG)
+    (folder / "running-1-abcd").mkdir()
+    running, old = folder / "running-1-abcd" / "part-0.parquet", folder / "part-of-a-killed-batch.parquet"
+    for file, days in ((running, 10), (old, 13)):
+        file.write_bytes(b"x" * 100)
+        for one in (file, *((folder / "_delta_log").iterdir() if file == running else ())):
+            os.utime(one, (time.time() - days * 24 * HOUR_S,) * 2)
+
+    result = warehouse.maintain("--only", "bronze.request_log")
+
+    assert "removed 1 files of 100 B, unused for 288 h" in result.stderr
+    assert running.exists()
+    assert not old.exists()
+
+
 def test_days_of_an_unfinished_batch_stay_in_bronze(warehouse):
     """Silver may lack its lines, and the topic may have deleted them."""
     checkpoint = checkpoint_of(Settings.load(warehouse.conf), LINES)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pyarrow as pa
+import pytest
 
 from conf.settings import PROJECT
 from engine.process.session import ARROW_POOL, MMAP_THRESHOLD, NEEDED, WORKER_ENV
@@ -60,3 +61,18 @@ def test_the_ports_of_a_local_driver_ask_for_a_secret(spark):
     assert manager.isAuthenticationEnabled()
     assert manager.isEncryptionEnabled()
     assert spark.range(10, numPartitions=2).repartition(2).count() == 10
+
+
+@pytest.mark.parametrize("left", ["offsets/.0.6f5b7f1c.tmp", "offsets/_set_aside/0"])
+def test_a_stream_starts_although_its_first_batch_left_a_file(spark, tmp_path, left):
+    """A full disk or a kill while Spark wrote the first batch, or an audit that set a file aside."""
+    source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
+    source.mkdir()
+    (source / "lines.txt").write_text("a line\n")
+    (checkpoint / left).parent.mkdir(parents=True)
+    (checkpoint / left).touch()
+
+    written = spark.readStream.text(str(source)).writeStream.option("checkpointLocation", str(checkpoint))
+    written.trigger(availableNow=True).start(str(tmp_path / "rows"), format="parquet").awaitTermination()
+
+    assert spark.read.parquet(str(tmp_path / "rows")).count() == 1
