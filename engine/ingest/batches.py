@@ -24,6 +24,7 @@ from engine.ingest.losses import NAME as GAPS_NAME
 from engine.ingest.losses import LostError, LostOffsets, TruncatedError, record
 from engine.ingest.sources import SOURCES, Query
 from engine.ingest.task.batch_files import WrittenBatch, write_batch_files
+from engine.ingest.task.cluster_ids import ClusterIds
 from engine.ingest.task.kafka import Range, shares_of
 from engine.ingest.task.known_rows import KnownRows
 from engine.ingest.task.parsers import ParserOptions
@@ -31,6 +32,7 @@ from engine.ingest.task.task_plan import TaskPlan
 from engine.ingest.task.written import Tally
 from engine.process.fail_points import reached
 from schemas.fields import Table
+from schemas.silver.clusters import CLUSTERS
 from schemas.silver.not_kept import Loss
 from schemas.silver.topics import TOPICS
 from transforms.parse.requests.identities import Identities
@@ -96,10 +98,15 @@ def task_plan(  # noqa: PLR0913 (the parts of a plan)
     *,
     reader: str,
     kinds: Mapping[str, str] | None = None,
+    clusters: Mapping[str, str] | None = None,
     writes_bronze: bool = True,
     shares: Shares = (),
 ) -> TaskPlan:
-    """Return the instructions for the tasks of a batch; `kinds` names the kind of each topic."""
+    """
+    Return the instructions for the tasks of a batch.
+
+    `kinds` names the kind of each topic, `clusters` the Kafka cluster id of each cluster name.
+    """
     return TaskPlan(
         warehouse=str(warehouse),
         attempt=attempt,
@@ -108,6 +115,7 @@ def task_plan(  # noqa: PLR0913 (the parts of a plan)
         options=parser_options(settings),
         kinds=kinds or {},
         bronze=BRONZE_BY_KIND,
+        clusters=clusters or {},
         writes_bronze=writes_bronze,
         consumer=tuple(consumer_options(settings.telemetry).items()) if shares else (),
         security=settings.telemetry.security,
@@ -155,11 +163,15 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     reached("offsets-logged")
     root = settings.warehouse_root
     kinds = {f"{settings.telemetry.topic_prefix}{source.kind}": source.kind.value for source in query.sources}
-    attempt = f"{app_id}-{batch_id}-{uuid.uuid4().hex[:8]}"
-    plan = task_plan(settings, root, attempt, reader=app_id, kinds=kinds, shares=shares)
-    known = known_rows(root)
+    known, clusters = known_rows(root), cluster_ids(root)
     reached("tasks-running")
-    written = write_batch_files(records, plan, batch_id=batch_id, known=known)
+    is_settled = False
+    while not is_settled:  # Twice if two clusters are new with one name: the tasks read both as one.
+        attempt = f"{app_id}-{batch_id}-{uuid.uuid4().hex[:8]}"
+        ids = clusters.by_name()
+        plan = task_plan(settings, root, attempt, reader=app_id, kinds=kinds, clusters=ids, shares=shares)
+        written = write_batch_files(records, plan, batch_id=batch_id, known=known)
+        is_settled = clusters.settle(written.tally.new_rows.get(CLUSTERS.name, ()))
     reached("files-written")
     gaps = gaps_of(written, offsets, root, accepts or Loss.COMPACTION) if offsets is not None else []
     if gaps and accepts is None:
@@ -258,6 +270,13 @@ def _offsets_in(written: WrittenBatch, warehouse: Path) -> dict[TelemetryPartiti
 def known_rows(warehouse: Path) -> KnownRows:
     """Return the known keys of `WRITTEN_ONCE`; one object per process, because it is their only writer."""
     return KnownRows(lambda name: warehouse / TOPICS.layer / name)
+
+
+@cache
+def cluster_ids(warehouse: Path) -> ClusterIds:
+    """Return the Kafka cluster ids of a warehouse; one object per process, as of `known_rows`."""
+    has_ids = tables.exists(warehouse, CLUSTERS)
+    return ClusterIds.read(Path(tables.path(warehouse, CLUSTERS))) if has_ids else ClusterIds({})
 
 
 def name_of(table: Table) -> str:
