@@ -4,12 +4,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import Transaction
 from numpy.typing import NDArray
@@ -23,8 +24,9 @@ from engine.ingest.kafka_options import consumer_options
 from engine.ingest.losses import NAME as GAPS_NAME
 from engine.ingest.losses import LostError, LostOffsets, TruncatedError, record
 from engine.ingest.sources import SOURCES, Query
+from engine.ingest.task.arrow_rows import record_batch
 from engine.ingest.task.batch_files import WrittenBatch, write_batch_files
-from engine.ingest.task.cluster_ids import ClusterIds
+from engine.ingest.task.cluster_ids import ClusterIds, ClusterRow
 from engine.ingest.task.kafka import Range, shares_of
 from engine.ingest.task.known_rows import KnownRows
 from engine.ingest.task.parsers import ParserOptions
@@ -171,7 +173,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
         ids = clusters.by_name()
         plan = task_plan(settings, root, attempt, reader=app_id, kinds=kinds, clusters=ids, shares=shares)
         written = write_batch_files(records, plan, batch_id=batch_id, known=known)
-        is_settled = clusters.settle(written.tally.new_rows.get(CLUSTERS.name, ()))
+        is_settled = clusters.settle(written.tally.clusters, partial(_store_clusters, root, app_id, batch_id))
     reached("files-written")
     gaps = gaps_of(written, offsets, root, accepts or Loss.COMPACTION) if offsets is not None else []
     if gaps and accepts is None:
@@ -282,6 +284,12 @@ def cluster_ids(warehouse: Path) -> ClusterIds:
 def name_of(table: Table) -> str:
     """Return `layer.name`."""
     return f"{table.layer}.{table.name}"
+
+
+def _store_clusters(warehouse: Path, app_id: str, batch_id: int, rows: Sequence[ClusterRow]) -> None:
+    """Write rows of `silver.clusters`; not as the batch's: it may still fail, and they stay."""
+    new = pa.Table.from_batches([record_batch(CLUSTERS, rows)])
+    tables.append_rows(new, warehouse, CLUSTERS, txn_app_id=f"clusters-{app_id}", txn_version=batch_id)
 
 
 def _counts(written: WrittenBatch) -> Counts:

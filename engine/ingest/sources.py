@@ -11,7 +11,6 @@ from schemas.bronze import CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, REQUEST_LOG,
 from schemas.fields import Table
 from schemas.silver.brokers import BROKERS
 from schemas.silver.client_events import CLIENT_EVENTS
-from schemas.silver.clusters import CLUSTERS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.listeners import LISTENERS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
@@ -97,13 +96,9 @@ class Query:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """
-        Every table that the query writes, in commit order: bronze first.
-
-        Then the cluster ids: rows that were accepted because of an id must not be there without it.
-        """
+        """Every table that the query writes, in commit order: bronze first."""
         silver = (table for source in self.sources for table in source.silver)
-        return tuple(dict.fromkeys((*self.bronze, CLUSTERS, *silver, QUARANTINE, SKIPPED)))
+        return tuple(dict.fromkeys((*self.bronze, *silver, QUARANTINE, SKIPPED)))
 
 
 SCRAPED = tuple(source for source in SOURCES if source.kind is Kind.METRICS)

@@ -14,9 +14,7 @@ CLUSTERS = Table(
         [
             column("cluster", StringType(), "observed cluster"),
             column("cluster_id", StringType(), "Kafka's id of the cluster, `cluster.id` of meta.properties"),
-            column("node", StringType(), "node of the record that named it first"),
-            column("position", StringType(), "position of that record in its source"),
-            column("parser_version", IntegerType(), "version of the parsers then"),
+            column("parser_version", IntegerType(), "version of the parsers that read it first"),
         ]
     ),
 )

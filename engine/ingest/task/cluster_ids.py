@@ -1,12 +1,12 @@
 """
 Keep Kafka clusters with the same name apart: a name belongs to the first Kafka cluster id that was read.
 
-Only the driver decides, between the tasks and the commit. A task reports the pairs of name and id, and
+Only the driver decides, between the tasks and the first commit. A task reports the pairs of name and id, and
 quarantines the records whose id is not the one that its plan has for their name.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -25,8 +25,6 @@ class ClusterRow(NamedTuple):
 
     cluster: str
     cluster_id: str
-    node: str | None
-    position: str | None
     parser_version: int = PARSER_VERSION
 
 
@@ -48,28 +46,30 @@ class ClusterIds:
         with self._lock:
             return dict(self._ids)
 
-    def settle(self, found: Iterable[ClusterRow]) -> bool:
+    def settle(self, found: Sequence[ClusterRow], store: Callable[[Sequence[ClusterRow]], object]) -> bool:
         """
         Bind each name without an id to the first one found; return whether all rows have their name's id.
 
         If not, the batch has records of two clusters with one name, and its tasks did not know either.
+        `store` writes the new rows before any record is accepted because of them.
         """
         with self._lock:
-            ids = [(self._ids.setdefault(row.cluster, row.cluster_id), row.cluster_id) for row in found]
-        return all(known == own for known, own in ids)
+            new = {row.cluster: row for row in reversed(found) if row.cluster not in self._ids}
+            if new:
+                store(list(new.values()))
+                self._ids |= {row.cluster: row.cluster_id for row in new.values()}
+            return all(self._ids[row.cluster] == row.cluster_id for row in found)
 
 
 def own_clusters(records: Sequence[Record], ids: Mapping[str, str]) -> tuple[list[ClusterRow], bool]:
     """
     Return a row for each pair of name and id in the records, and whether every pair has one.
 
-    It is of the first such record. A pair has none if `ids` has another id for the name.
+    A pair has none if `ids` has another id for the name.
     """
     found = [pair for pair in dict.fromkeys(map(_PAIR, records)) if None not in pair]
-    own = [(name, own_id) for name, own_id in found if ids.get(name, own_id) == own_id]
-    first = [next(record for record in records if _PAIR(record) == pair) for pair in own]
-    rows = [ClusterRow(*pair, record.node, record.position) for pair, record in zip(own, first, strict=True)]
-    return rows, len(own) == len(found)
+    own = [ClusterRow(*pair) for pair in found if ids.get(pair[0], pair[1]) == pair[1]]
+    return own, len(own) == len(found)
 
 
 def parse_own(parse: Parse, ids: Mapping[str, str], record: Record) -> Outcome:

@@ -8,13 +8,11 @@ import pyarrow as pa
 
 from schemas.delta_log import open_log
 from schemas.silver.brokers import BROKERS
-from schemas.silver.clusters import CLUSTERS
 from schemas.silver.listeners import LISTENERS
 from schemas.silver.metrics import METRIC_SERIES
 from schemas.silver.topics import TOPICS
 
 WRITTEN_ONCE = {
-    CLUSTERS.name: CLUSTERS.key,
     TOPICS.name: ("cluster", "topic_id", "topic_name"),
     BROKERS.name: ("cluster", "broker_id", "rack", "logged_date"),
     LISTENERS.name: ("cluster", "listener", "role", "logged_date"),
@@ -24,7 +22,7 @@ WRITTEN_ONCE = {
 
 PLACES = {
     table.name: tuple(table.schema.names.index(name) for name in WRITTEN_ONCE[table.name])
-    for table in (CLUSTERS, TOPICS, BROKERS, LISTENERS, METRIC_SERIES)
+    for table in (TOPICS, BROKERS, LISTENERS, METRIC_SERIES)
 }
 
 

@@ -26,7 +26,6 @@ from engine.ingest.task.records import Batch, from_bronze, from_messages
 from engine.ingest.task.written import ARROW, SkippedKey, Tally
 from engine.process.fail_points import reached
 from schemas.bronze import BRONZE
-from schemas.silver.clusters import CLUSTERS
 from schemas.silver.not_kept import QUARANTINE
 from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Record, Skipped
 
@@ -116,8 +115,7 @@ def _write(
             files.write(BRONZE_TABLES[plan.bronze[kind]], rows_of_bronze)
         _count_offsets(rows_of_bronze, tally)
         own, are_own = own_clusters(records, plan.clusters)
-        if own:
-            tally.new_rows.setdefault(CLUSTERS.name, []).extend(own)
+        tally.clusters += own
         parse = parsers[kind] if are_own else partial(parse_own, parsers[kind], plan.clusters)
         parsed = _parsed(records, parse, tally, plan.ingested_at // DAY_US)
         if plan.options.pseudonym_key_file and QUARANTINE.name in parsed:

@@ -28,7 +28,7 @@ def test_the_id_is_a_column_of_bronze_and_a_candidate_for_the_table(tmp_path):
 
     [row] = bronze(tmp_path, files["bronze.request_log"])
     assert (row["cluster_id"], row["cluster"], row["headers"]) == (FIRST, "lab", None)
-    assert tally.new_rows[CLUSTERS.name] == [ClusterRow("lab", FIRST, "broker-1", "broker-1/aa/0")]
+    assert tally.clusters == [ClusterRow("lab", FIRST)]
     assert list(ClusterRow._fields) == CLUSTERS.schema.names
 
 
@@ -46,25 +46,37 @@ def test_a_record_of_another_cluster_with_a_known_name_is_quarantined_with_both_
     assert row["detail"] == f"from the Kafka cluster {OTHER}; the name lab is {FIRST}"
     assert files["silver.requests"].rows == 3
     assert files["bronze.request_log"].rows == 4
-    pairs = [(row.cluster, row.cluster_id) for row in tally.new_rows[CLUSTERS.name]]
-    assert pairs == [("lab", FIRST), ("staging", OTHER)]
+    assert {(row.cluster, row.cluster_id) for row in tally.clusters} == {("lab", FIRST), ("staging", OTHER)}
 
 
-def test_a_pair_has_the_place_of_its_first_record():
+def test_each_pair_of_name_and_id_is_reported_once_and_in_order():
     ids = [None, FIRST, OTHER, FIRST]
-    records = [Record(b"", "lab", f"b-{n}", position=f"p{n}", cluster_id=own) for n, own in enumerate(ids)]
+    records = [Record(b"", "lab", cluster_id=own) for own in ids]
 
-    rows = [ClusterRow("lab", FIRST, "b-1", "p1"), ClusterRow("lab", OTHER, "b-2", "p2")]
+    rows = [ClusterRow("lab", FIRST), ClusterRow("lab", OTHER)]
     assert own_clusters(records, {}) == (rows, True)
     assert own_clusters(records, {"lab": OTHER}) == (rows[1:], False)
     assert own_clusters([Record(b"", None, cluster_id=FIRST)], {"lab": OTHER}) == ([], True)
 
 
-@pytest.mark.parametrize("held", [{}, {"prod": FIRST}])
-def test_a_name_belongs_to_the_first_id_that_was_read(held):
-    ids = ClusterIds(held)
+@pytest.mark.parametrize(
+    ("held", "new"), [({}, [("prod", FIRST), ("new", OTHER)]), ({"prod": FIRST}, [("new", OTHER)])]
+)
+def test_a_name_belongs_to_the_first_id_that_was_read(held, new):
+    ids, stored = ClusterIds(held), []
 
-    found = [ClusterRow("prod", FIRST, "b-1", "p"), ClusterRow("prod", OTHER, "b-1", "q")]
-    assert not ids.settle([*found, ClusterRow("new", OTHER, "b-1", "r")])
+    found = [ClusterRow("prod", FIRST), ClusterRow("prod", OTHER), ClusterRow("new", OTHER)]
+    assert not ids.settle(found, stored.extend)
     assert ids.by_name() == {"prod": FIRST, "new": OTHER}
-    assert ids.settle(found[:1])
+    assert sorted(stored) == sorted(ClusterRow(*row) for row in new)
+    assert ids.settle(found[:1], stored.extend)
+    assert len(stored) == len(new)
+
+
+def test_a_name_stays_free_while_its_row_cannot_be_written():
+    """Else lines would be accepted because of an id that the warehouse does not have."""
+    ids = ClusterIds({})
+
+    with pytest.raises(ZeroDivisionError):
+        ids.settle([ClusterRow("prod", FIRST)], lambda _: 1 / 0)
+    assert ids.by_name() == {}
