@@ -60,7 +60,7 @@ def test_each_pair_of_name_and_id_is_reported_once_and_in_order():
 
 
 @pytest.mark.parametrize(
-    ("held", "new"), [({}, [("prod", FIRST), ("new", OTHER)]), ({"prod": FIRST}, [("new", OTHER)])]
+    ("held", "new"), [({}, {"prod": FIRST, "new": OTHER}), ({"prod": FIRST}, {"new": OTHER})]
 )
 def test_a_name_belongs_to_the_first_id_that_was_read(held, new):
     ids, stored = ClusterIds(held), []
@@ -68,7 +68,7 @@ def test_a_name_belongs_to_the_first_id_that_was_read(held, new):
     found = [ClusterRow("prod", FIRST), ClusterRow("prod", OTHER), ClusterRow("new", OTHER)]
     assert not ids.settle(found, stored.extend)
     assert ids.by_name() == {"prod": FIRST, "new": OTHER}
-    assert sorted(stored) == sorted(ClusterRow(*row) for row in new)
+    assert {row.cluster: row.cluster_id for row in stored} == new
     assert ids.settle(found[:1], stored.extend)
     assert len(stored) == len(new)
 
