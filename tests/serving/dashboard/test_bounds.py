@@ -54,13 +54,14 @@ def test_bad_parameters_get_a_page(gold, query):
     assert shown(make(gold, frozenset({"localhost"})), query).status_code == 200
 
 
-@pytest.mark.parametrize("query", [*(query.encode() for query in BAD_QUERIES), b"?cluster=\xff"])
+@pytest.mark.parametrize("query", [*BAD_QUERIES, "?cluster=\xff"])
 def test_bad_parameters_of_a_download_get_a_page(gold, query):
     client = make(gold, frozenset({"localhost"})).server.test_client()
 
     for question in QUESTIONS:
-        place = {"path": f"{EXPORT}/{question.name}/page.html", "headers": {"Host": "localhost"}}
-        assert client.get(**place, query_string=query[1:]).status_code == 200, question.name
+        raw = {"QUERY_STRING": query[1:], "HTTP_HOST": "localhost"}  # bytes as Latin-1, as WSGI has them
+        answer = client.get(f"{EXPORT}/{question.name}/page.html", environ_overrides=raw)
+        assert answer.status_code == 200, question.name
 
 
 def test_a_result_with_too_many_rows_is_refused_and_one_with_as_many_is_whole_and_in_order(made):
