@@ -145,7 +145,7 @@ def test_migrate_removes_the_addresses_in_gold(frozen):
     """Until version 0.1.0, a row of a redirect had the addresses of its connection."""
     columns = {"cluster": "frozen", "connection": "10.0.0.1:9092-203.0.113.7:40000-0-1"}
     row = arrow_of([columns], LEADER_REDIRECT.schema)
-    tables.append_rows(row, frozen.root, LEADER_REDIRECT, txn_app_id="a release before")
+    tables.append_rows(row, frozen.root, LEADER_REDIRECT, txn_app_id="before")
 
     assert "to do: gold.leader_redirect loses the addresses in connection" in frozen.run("migrate").stderr
     assert frozen.rows(LEADER_REDIRECT)[0]["connection"] == columns["connection"]
