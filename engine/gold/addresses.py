@@ -15,7 +15,7 @@ def has_addresses(warehouse: Path) -> bool:
     if not tables.exists(warehouse, LEADER_REDIRECT):
         return False
     held = tables.snapshot(warehouse, LEADER_REDIRECT).column(COLUMN)
-    return held.null_count < len(held)
+    return bool(held.null_count < len(held))
 
 
 def forget_addresses(warehouse: Path) -> None:
