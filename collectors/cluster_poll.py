@@ -54,7 +54,7 @@ def poll(
     may_be_listed: bool,
 ) -> bytes:
     """
-    Return one poll as a JSON document with `polled_at_ns`, `brokers`, `topics` and `racks`.
+    Return one poll as a JSON document: `polled_at_ns`, `cluster_id`, `brokers`, `topics` and `racks`.
 
     `topics` is null unless a rate is set or `may_be_listed`: topics may still have throttled replicas.
 
@@ -78,7 +78,13 @@ def poll(
         message = f"{bootstrap_servers}: {refusals.first or error}"
         raise PollError(message) from error
     racks = {str(node.id): node.rack for node in nodes}
-    document = {"polled_at_ns": polled_at_ns, "brokers": brokers, "topics": topics, "racks": racks}
+    document = {
+        "polled_at_ns": polled_at_ns,
+        "cluster_id": cluster.cluster_id,
+        "brokers": brokers,
+        "topics": topics,
+        "racks": racks,
+    }
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
 
 
@@ -148,7 +154,10 @@ class ClusterPoller(threading.Thread):
             document = json.loads(value)
             self._may_be_listed = bool(document["topics"])
             position = f"{NODE}/poll/{document['polled_at_ns']}"
-            line = RawLine(value, NODE, self._endpoint.url, position, Kind.CLUSTER.value)
+            cluster_id = document["cluster_id"]
+            line = RawLine(
+                value, NODE, self._endpoint.url, position, Kind.CLUSTER.value, cluster_id=cluster_id
+            )
         except PollError as error:
             log.warning("poll of the cluster failed: %s", error)
         return Scrape(self._endpoint, time.monotonic() - began, line)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from collectors.cluster_id import cluster_id_in
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from collectors.log_files.positions import InFlight
@@ -97,18 +98,23 @@ class Publisher:
     def __init__(
         self, telemetry: Telemetry, collector: Collector, stop: threading.Event, *, once: bool = False
     ) -> None:
-        """Create the producer; nothing is sent yet. `on_wait` is called while the queue is full."""
+        """
+        Create the producer; nothing is sent yet. `on_wait` is called while the queue is full.
+
+        Raises:
+            PublishError: the producer rejects its options.
+            WrongUseError: the `meta.properties` of the settings does not name the cluster's id.
+
+        """
         self.on_wait: Callable[[], None] = lambda: None
         self._prefix = telemetry.topic_prefix
         self._bootstrap = telemetry.bootstrap_servers
         self._stop = stop
         self._failure: str | None = None
         self._refusals = Refusals()
-        self._fixed: list[RecordHeader] = [
-            (Header.CLUSTER.value, collector.cluster.encode()),
-            (Header.TIME_ZONE.value, collector.time_zone.encode()),
-        ]
-        self._headers: dict[tuple[str, str, str], list[RecordHeader]] = {}
+        self._cluster, self._time_zone = collector.cluster, collector.time_zone
+        self._cluster_id = cluster_id_in(collector.meta_properties) if collector.meta_properties else None
+        self._headers: dict[tuple[str, str, str, str | None], list[RecordHeader]] = {}
         options = {**producer_options(telemetry, once=once), "error_cb": self._on_error}
         try:
             self._producer = Producer(options, logger=log)
@@ -239,11 +245,19 @@ class Publisher:
         self._producer.flush(1.0)
 
     def _headers_of(self, line: RawLine) -> list[RecordHeader]:
-        key = (line.node, line.kind, line.source)
+        key = (line.node, line.kind, line.source, line.cluster_id)
         headers = self._headers.get(key)
         if headers is None:
-            fields = zip((Header.NODE, Header.KIND, Header.SOURCE), key, strict=True)
-            headers = [*self._fixed, *((name.value, text.encode(errors="replace")) for name, text in fields)]
+            fields = {
+                Header.CLUSTER: self._cluster,
+                Header.CLUSTER_ID: line.cluster_id or self._cluster_id,
+                Header.TIME_ZONE: self._time_zone,
+                Header.NODE: line.node,
+                Header.KIND: line.kind,
+                Header.SOURCE: line.source,
+            }
+            named = {name.value: text for name, text in fields.items() if text is not None}
+            headers = [(name, text.encode(errors="replace")) for name, text in named.items()]
             self._headers[key] = headers
         return headers
 

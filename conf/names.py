@@ -18,6 +18,7 @@ class Header(StrEnum):
     """The headers of a telemetry record; all values are UTF-8 text."""
 
     CLUSTER = "cluster"
+    CLUSTER_ID = "cluster-id"  # Kafka's own id; absent if the edge does not know it
     NODE = "node"  # as the edge names it, "broker-1": a broker's id is the number it ends in
     KIND = "kind"
     TIME_ZONE = "time-zone"  # IANA name, for log layouts that write local time without a zone

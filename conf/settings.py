@@ -59,6 +59,7 @@ class Collector:
     """The inputs of one collector and the folder where it stores its positions."""
 
     cluster: str = ""  # name of the observed cluster; what publishes telemetry needs it
+    meta_properties: str = ""  # of a broker here: has Kafka's id of the cluster; empty: only polls name it
     time_zone: str = "UTC"
     state: str = ".state/collector"
     files: tuple[TailedFile, ...] = ()

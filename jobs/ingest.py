@@ -67,6 +67,7 @@ from engine.streams.log import StreamLog
 from engine.streams.note import epochs, note_epochs, note_written
 from engine.streams.parser_options import check_options
 from engine.streams.writer_id import writer_id
+from schemas.silver.clusters import CLUSTERS
 from schemas.silver.not_kept import Loss
 
 PORT_SETTING = "[ingest] metrics_port"
@@ -191,7 +192,7 @@ def writer_of(  # noqa: PLR0913, PLR0917 (which query, where to, and who counts,
     accepts: Loss | None = None,
 ) -> DataStreamWriter:
     """Return one configured query over its topics without starting it; its errors are added to `raised`."""
-    for table in {table: None for each in QUERIES for table in each.tables}:
+    for table in {table: None for each in QUERIES for table in (*each.tables, CLUSTERS)}:
         tables.ensure(spark, settings.warehouse_root, table)
     checkpoint = checkpoint_of(settings, query)
     app_id = f"{query.name}-{writer_id(checkpoint)}"

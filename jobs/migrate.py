@@ -15,6 +15,7 @@ from conf.progress import Progress
 from conf.settings import Settings
 from conf.warehouse_format import FORMAT, MARK
 from engine.delta import tables
+from engine.gold.addresses import COLUMN, forget_addresses, has_addresses
 from engine.gold.former import former_repairs
 from engine.ingest.handover import hand_over
 from engine.ingest.positions import former_queries
@@ -26,6 +27,7 @@ from engine.streams.audit.findings import apply_repairs
 from jobs.ingest import SILVER_LAYER
 from jobs.maintain import ALL
 from schemas.fields import Table
+from schemas.gold.leader_redirect import LEADER_REDIRECT
 from serving.settings import settings_of
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -80,7 +82,9 @@ def changes(settings: Settings) -> list[str]:
         f"{table.layer}.{table.name} gets {', '.join(tables.missing_columns(root, table))}"
         for table in _incomplete(settings)
     ]
-    return [*mark, *queries, *gold, *columns]
+    place = f"{LEADER_REDIRECT.layer}.{LEADER_REDIRECT.name}"
+    addresses = [f"{place} loses the addresses in {COLUMN}"] if has_addresses(root) else []
+    return [*mark, *queries, *gold, *columns, *addresses]
 
 
 def _change(settings: Settings, progress: Progress) -> None:
@@ -96,6 +100,7 @@ def _change(settings: Settings, progress: Progress) -> None:
             for table in incomplete:
                 with progress.step(f"adding columns to {table.layer}.{table.name}"):
                     tables.ensure(spark, root, table)
+        forget_addresses(root)
 
 
 def _incomplete(settings: Settings) -> list[Table]:

@@ -94,6 +94,7 @@ def lab_toml(lab: Lab) -> str:
         telemetry_bootstrap=lab.telemetry_bootstrap_servers,
         cluster=lab.cluster,
         collector_state=str(parent / "collector"),
+        meta_properties=str(lab.state / f"broker-{lab.brokers[0].id}" / "data" / "meta.properties"),
         brokers=lab.brokers,
         warehouse=str(parent / "warehouse"),
         checkpoints=str(parent / "checkpoints"),

@@ -128,7 +128,8 @@ def format_storage(lab: Lab) -> None:
     release. The other nodes get a copy with new ids.
     """
     first, *others = [lab.state / f"broker-{broker.id}" for broker in lab.brokers]
-    cluster_id = _kafka_uuid()
+    # Its warehouse outlives the brokers, and there a name belongs to one Kafka cluster.
+    cluster_id = _kafka_uuid(uuid.uuid5(uuid.NAMESPACE_URL, lab.state.as_uri()))
     _format(first, cluster_id, lab.kafka_version)
     for broker, home in zip(lab.brokers[1:], others, strict=True):
         _copy_format(first / "data", home / "data", node_id=broker.id, cluster_id=cluster_id)
@@ -152,9 +153,9 @@ def _copy_format(formatted: Path, data: Path, *, node_id: int, cluster_id: str) 
     (data / "meta.properties").write_text("".join(f"{key}={value}\n" for key, value in names.items()))
 
 
-def _kafka_uuid() -> str:
-    """Return a random id in Kafka's format. Like Kafka's ids, it never begins with a dash."""
-    return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
+def _kafka_uuid(made: uuid.UUID | None = None) -> str:
+    """Return an id in Kafka's format, by default a random one. Like Kafka's, it never begins with a dash."""
+    return "A" + base64.urlsafe_b64encode((made or uuid.uuid4()).bytes).decode().rstrip("=")[1:]
 
 
 def run_tool(command: list[str]) -> str:

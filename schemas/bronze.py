@@ -50,6 +50,11 @@ RAW = StructType(
         column("content_encoding", StringType(), "gzip, or NULL when the value is plain"),
         column("ingested_at", TimestampType(), "time of the ingest batch"),
         column("ingest_date", DateType(), "UTC date of the Kafka timestamp; retention uses it"),
+        column(
+            "cluster_id",
+            StringType(),
+            "Kafka's id of the cluster; NULL if the edge does not know it",
+        ),
     ]
 )
 

@@ -89,6 +89,7 @@ class Site:
                 "node": line.node,
                 "kind": line.kind,
                 "cluster": "made",
+                "cluster-id": "A3UMX2uJTSWHqIFWNOVTbQ",
                 "time-zone": "UTC",
                 "position": line.position,
                 "source": f"{line.node}/{line.kind}",

@@ -33,6 +33,7 @@ class RawLine:
     chunk: str | None = None
     end_offset: int = 0  # bytes; where to continue once the whole line is acknowledged
     headers: tuple[tuple[str, bytes], ...] = ()  # in addition to those of every line
+    cluster_id: str | None = None  # of a poll, which asks Kafka; None: the collector's
 
 
 class DamagedFileError(Exception):

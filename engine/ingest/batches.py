@@ -4,12 +4,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import Transaction
 from numpy.typing import NDArray
@@ -23,7 +24,9 @@ from engine.ingest.kafka_options import consumer_options
 from engine.ingest.losses import NAME as GAPS_NAME
 from engine.ingest.losses import LostError, LostOffsets, TruncatedError, record
 from engine.ingest.sources import SOURCES, Query
+from engine.ingest.task.arrow_rows import record_batch
 from engine.ingest.task.batch_files import WrittenBatch, write_batch_files
+from engine.ingest.task.cluster_ids import ClusterIds, ClusterRow
 from engine.ingest.task.kafka import Range, shares_of
 from engine.ingest.task.known_rows import KnownRows
 from engine.ingest.task.parsers import ParserOptions
@@ -31,6 +34,7 @@ from engine.ingest.task.task_plan import TaskPlan
 from engine.ingest.task.written import Tally
 from engine.process.fail_points import reached
 from schemas.fields import Table
+from schemas.silver.clusters import CLUSTERS
 from schemas.silver.not_kept import Loss
 from schemas.silver.topics import TOPICS
 from transforms.parse.requests.identities import Identities
@@ -96,10 +100,15 @@ def task_plan(  # noqa: PLR0913 (the parts of a plan)
     *,
     reader: str,
     kinds: Mapping[str, str] | None = None,
+    clusters: Mapping[str, str] | None = None,
     writes_bronze: bool = True,
     shares: Shares = (),
 ) -> TaskPlan:
-    """Return the instructions for the tasks of a batch; `kinds` names the kind of each topic."""
+    """
+    Return the instructions for the tasks of a batch.
+
+    `kinds` names the kind of each topic, `clusters` the Kafka cluster id of each cluster name.
+    """
     return TaskPlan(
         warehouse=str(warehouse),
         attempt=attempt,
@@ -108,6 +117,7 @@ def task_plan(  # noqa: PLR0913 (the parts of a plan)
         options=parser_options(settings),
         kinds=kinds or {},
         bronze=BRONZE_BY_KIND,
+        clusters=clusters or {},
         writes_bronze=writes_bronze,
         consumer=tuple(consumer_options(settings.telemetry).items()) if shares else (),
         security=settings.telemetry.security,
@@ -155,11 +165,15 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     reached("offsets-logged")
     root = settings.warehouse_root
     kinds = {f"{settings.telemetry.topic_prefix}{source.kind}": source.kind.value for source in query.sources}
-    attempt = f"{app_id}-{batch_id}-{uuid.uuid4().hex[:8]}"
-    plan = task_plan(settings, root, attempt, reader=app_id, kinds=kinds, shares=shares)
-    known = known_rows(root)
+    known, clusters = known_rows(root), cluster_ids(root)
     reached("tasks-running")
-    written = write_batch_files(records, plan, batch_id=batch_id, known=known)
+    is_settled = False
+    while not is_settled:  # Twice if two clusters are new with one name: the tasks read both as one.
+        attempt = f"{app_id}-{batch_id}-{uuid.uuid4().hex[:8]}"
+        ids = clusters.by_name()
+        plan = task_plan(settings, root, attempt, reader=app_id, kinds=kinds, clusters=ids, shares=shares)
+        written = write_batch_files(records, plan, batch_id=batch_id, known=known)
+        is_settled = clusters.settle(written.tally.clusters, partial(_store_clusters, root, app_id, batch_id))
     reached("files-written")
     gaps = gaps_of(written, offsets, root, accepts or Loss.COMPACTION) if offsets is not None else []
     if gaps and accepts is None:
@@ -260,9 +274,22 @@ def known_rows(warehouse: Path) -> KnownRows:
     return KnownRows(lambda name: warehouse / TOPICS.layer / name)
 
 
+@cache
+def cluster_ids(warehouse: Path) -> ClusterIds:
+    """Return the Kafka cluster ids of a warehouse; one object per process, as of `known_rows`."""
+    has_ids = tables.exists(warehouse, CLUSTERS)
+    return ClusterIds.read(Path(tables.path(warehouse, CLUSTERS))) if has_ids else ClusterIds({})
+
+
 def name_of(table: Table) -> str:
     """Return `layer.name`."""
     return f"{table.layer}.{table.name}"
+
+
+def _store_clusters(warehouse: Path, app_id: str, batch_id: int, rows: Sequence[ClusterRow]) -> None:
+    """Write rows of `silver.clusters`; not as the batch's: it may still fail, and they stay."""
+    new = pa.Table.from_batches([record_batch(CLUSTERS, rows)])
+    tables.append_rows(new, warehouse, CLUSTERS, txn_app_id=f"clusters-{app_id}", txn_version=batch_id)
 
 
 def _counts(written: WrittenBatch) -> Counts:

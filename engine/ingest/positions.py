@@ -18,6 +18,7 @@ from engine.ingest.sources import FORMER_QUERIES, QUERIES, Query, Source
 from engine.streams.audit.findings import Writer
 from engine.streams.log import Ends, StreamLog
 from engine.streams.writer_id import known_writer_id, writer_id
+from schemas.silver.clusters import CLUSTERS
 from schemas.silver.not_kept import GAPS
 
 CHECKPOINT_VERSION = 1
@@ -85,7 +86,7 @@ def writer_of_query(settings: Settings, query: Query) -> Writer:
         bronze={
             topic_of(settings, source): Path(tables.path(root, source.bronze)) for source in query.sources
         },
-        tables=tuple(Path(tables.path(root, table)) for table in (*query.tables, GAPS)),
+        tables=tuple(Path(tables.path(root, table)) for table in (*query.tables, CLUSTERS, GAPS)),
         former_names=tuple(one.name for one in FORMER_QUERIES if one.sources[0] in query.sources),
     )
 

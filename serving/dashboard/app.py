@@ -161,7 +161,7 @@ def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     @app.server.route(f"{render.EXPORT}/<question>/<table>.<kind>")  # type: ignore[untyped-decorator]
     def exported(question: str, table: str, kind: str) -> Response:
         page = next((one for one in QUESTIONS if one.name == question), None)
-        asked = DashboardRequest(gold, filters_of(flask.request.query_string.decode()), reach)
+        asked = DashboardRequest(gold, filters_of(flask.request.query_string.decode(errors="replace")), reach)
         try:
             content = file_of(answered(page, asked.selection), gold, table, kind) if page else None
         except QueryBoundError as error:

@@ -44,7 +44,8 @@ class Admin:
         if self.options["bootstrap.servers"] == "away:1":
             message = f"no answer in {timeout}"
             raise KafkaException(message)
-        return SimpleNamespace(brokers={1: None, 2: None}, topics={"t": None, "u": None})
+        topics, brokers = {"t": None, "u": None}, {1: None, 2: None}
+        return SimpleNamespace(brokers=brokers, topics=topics, cluster_id="A3UMX2uJTSWHqIFWNOVTbQ")
 
     def poll(self, timeout):
         """Call back with the reason."""
@@ -119,6 +120,7 @@ def test_poller_hands_over_each_try(servers, is_told):
     if polled.line:
         told = json.loads(polled.line.value)
         assert polled.line.kind == Kind.CLUSTER.value
+        assert polled.line.cluster_id == told["cluster_id"] == "A3UMX2uJTSWHqIFWNOVTbQ"
         assert polled.line.position == f"cluster/poll/{told['polled_at_ns']}"
 
 

@@ -74,6 +74,7 @@ def test_the_overlay_is_settings_the_pipeline_loads(laid_out):
         ("request-log", "broker-1"),
         ("client-log", "broker-1"),
     ]
+    assert settings.collector.meta_properties == f"{laid_out.state}/broker-1/data/meta.properties"
     assert [e.url for e in settings.collector.endpoints] == [b.exporter_url for b in laid_out.brokers]
 
 

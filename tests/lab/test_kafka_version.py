@@ -1,9 +1,11 @@
 """The observed brokers can be of another release; tools and the telemetry broker stay with the lab's own."""
 
 import json
+import shutil
 
 import pytest
 
+from collectors.cluster_id import cluster_id_in
 from lab import cluster, jvm, load
 from lab.errors import LabError
 from lab.layout import Lab
@@ -60,6 +62,20 @@ def test_only_the_observed_brokers_are_of_the_other_release(jars, laid_out):
     own = f"{jars}/kafka/*"
     assert class_path(jvm.telemetry_broker(laid_out)) == own
     assert class_path(load.command("127.0.0.1:1", load.Load(records_per_s=1))) == own
+
+
+def test_a_lab_that_starts_again_is_the_same_kafka_cluster(formatted, laid_out):
+    """Its warehouse stays, and there the name of a cluster belongs to one Kafka cluster."""
+    ids = []
+    for _ in range(2):
+        formatted(None)
+        homes = [laid_out.state / name / "data" for name in ("broker-2", "broker-3", "telemetry")]
+        ids.append([cluster_id_in(str(data / "meta.properties")) for data in homes])
+        for name in ("broker-1", "broker-2", "broker-3"):
+            shutil.rmtree(laid_out.state / name)
+
+    assert ids[0] == ids[1]
+    assert ids[0][0] == ids[0][1] != ids[0][2]
 
 
 def test_the_feature_levels_of_every_broker_are_those_of_its_own_release(jars, formatted, laid_out):

@@ -30,10 +30,11 @@ from engine.streams.parser_options import check_options
 from plumbline.cli import app
 from schemas.bronze import RAW, REQUEST_LOG
 from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.requests import REQUESTS
 from serving.dashboard.app import make
-from transforms.frames import frame_of
+from transforms.frames import arrow_of, frame_of
 
 ARCHIVES = sorted(Path(__file__).parent.glob("*.tar.xz"))
 LIMIT_BYTES = 300_000
@@ -111,6 +112,7 @@ def test_every_job_continues_on_it(spark, frozen):
 
     shown = frozen.run("migrate").stderr
     assert f"to do: {frozen.root / MARK} is written: format 1" in shown
+    assert "to do: bronze.request_log gets cluster_id" in shown
     assert not (frozen.root / MARK).exists()
     frozen.run("migrate", "--yes")
     assert "nothing to do" in frozen.run("migrate").stderr
@@ -136,6 +138,22 @@ def test_every_job_continues_on_it(spark, frozen):
     frozen.run("compare", "3.6.2", "3.9.1", code=2)  # one run of each arm: inconclusive
     page = make(GoldReader.of_warehouse(frozen.root), names_of("127.0.0.1")).server.test_client().get("/")
     assert page.status_code == 200
+
+
+@pytest.mark.usefixtures("spark")
+def test_migrate_removes_the_addresses_in_gold(frozen):
+    """Until version 0.1.0, a row of a redirect had the addresses of its connection."""
+    columns = {"cluster": "frozen", "connection": "10.0.0.1:9092-203.0.113.7:40000-0-1"}
+    row = arrow_of([columns], LEADER_REDIRECT.schema)
+    tables.append_rows(row, frozen.root, LEADER_REDIRECT, txn_app_id="before")
+
+    assert "to do: gold.leader_redirect loses the addresses in connection" in frozen.run("migrate").stderr
+    assert frozen.rows(LEADER_REDIRECT)[0]["connection"] == columns["connection"]
+    frozen.run("migrate", "--yes")
+    assert [(held["cluster"], held["connection"]) for held in frozen.rows(LEADER_REDIRECT)] == [
+        ("frozen", None)
+    ]
+    assert "nothing to do" in frozen.run("migrate").stderr
 
 
 def test_the_archives_are_small():

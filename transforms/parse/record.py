@@ -41,6 +41,7 @@ class Record(NamedTuple):
     chunk: str | None = None
     content_encoding: str | None = None
     headers: Sequence[tuple[str, bytes | None]] | None = None  # None if every header has a field here
+    cluster_id: str | None = None  # Kafka's own, if the edge knows it
 
 
 class Rejected(NamedTuple):

@@ -224,6 +224,7 @@ def headers_of(kind: Kind, node: str, source: str) -> list[tuple[str, bytes]]:
     """Return the headers of a record as a collector writes them, without the position."""
     headers = {
         Header.CLUSTER: "lab",
+        Header.CLUSTER_ID: "A3UMX2uJTSWHqIFWNOVTbQ",
         Header.TIME_ZONE: "UTC",
         Header.NODE: node,
         Header.KIND: kind.value,

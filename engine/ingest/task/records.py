@@ -16,13 +16,16 @@ from transforms.parse.record import FIRST_US, LAST_US, Record
 BATCH_RECORDS, BATCH_BYTES = 10_000, 16 * 1024 * 1024
 """A batch is complete when it reaches one of these limits."""
 
-USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
-"""The headers that the collector writes with an unsplit, uncompressed line, in its order."""
+_POSITION = Header.POSITION.value  # cached, because it is used for every record
+_OF_SOURCE = (Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE)
+
+USUAL = ((Header.CLUSTER, Header.CLUSTER_ID, *_OF_SOURCE), (Header.CLUSTER, *_OF_SOURCE))
+"""The headers before the position of an unsplit, uncompressed line, in the collector's order."""
 
 FIELDS = (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE, Header.POSITION)
 """The headers of the `Record` fields between `value` and `topic`, in field order."""
 
-IN_ORDER = (*FIELDS, Header.CHUNK, Header.CONTENT_ENCODING)
+IN_ORDER = (*FIELDS, Header.CHUNK, Header.CONTENT_ENCODING, Header.CLUSTER_ID)
 """Headers with a column in bronze; the others stay in `headers` for the parser of their kind."""
 
 RAW = arrow_schema(REQUEST_LOG)
@@ -91,14 +94,15 @@ def from_bronze(batch: pa.RecordBatch) -> Batch:
         batch.column("timestamp").cast(pa.int64()).to_pylist(),
         *(column[name] for name in ("chunk", "content_encoding")),
         others,
+        column["cluster_id"],
     )
     return Batch(_records(fields), batch.select(RAW.names).cast(RAW))
 
 
 def _record(message: Message) -> Record:
     headers = cast("Headers | None", message.headers())
-    texts = _usual(headers) if headers is not None and len(headers) == len(USUAL) else None
-    *fields, position, chunk, encoding = _texts(headers or []) if texts is None else texts
+    texts = _usual(headers) if headers else None
+    *fields, position, chunk, encoding, cluster_id = _texts(headers or []) if texts is None else texts
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     if position is None:
         position = f"kafka/{topic}/{partition}/{offset}"
@@ -107,25 +111,27 @@ def _record(message: Message) -> Record:
     has_instant = kind != TIMESTAMP_NOT_AVAILABLE and FIRST_US <= millis * 1_000 <= LAST_US
     at = millis * 1_000 if has_instant else None
     others = headers if texts is None else None
-    cells = (message.value(), *fields, position, topic, partition, offset, at, chunk, encoding, others)
+    end = (chunk, encoding, others, cluster_id)
+    cells = (message.value(), *fields, position, topic, partition, offset, at, *end)
     return tuple.__new__(Record, cells)
 
 
 def _usual(headers: Headers) -> tuple[str | None, ...] | None:
     """Return the texts of `IN_ORDER` if a message has exactly the usual headers, else None."""
-    cluster, zone, node, kind, source, (name, position) = headers
-    texts = _same((cluster, zone, node, kind, source))
-    if texts is None or name != Header.POSITION:
+    name, position = headers[-1]
+    if name != _POSITION or (texts := _same(tuple(headers[:-1]))) is None:
         return None
-    return (*texts, _text(position), None, None)
+    cluster, node, kind, zone, source, cluster_id = texts
+    return cluster, node, kind, zone, source, _text(position), None, None, cluster_id
 
 
 @lru_cache(maxsize=4_096)
 def _same(headers: tuple[tuple[str, bytes | None], ...]) -> tuple[str | None, ...] | None:
-    """Return the texts of `FIELDS` except the position. Many records share them, so they are cached."""
-    keys, values = zip(*headers, strict=True)
-    text = dict(zip(keys, map(_text, values), strict=True))
-    return tuple(text[name] for name in FIELDS[:-1]) if keys == USUAL[:-1] else None
+    """Return the texts of `FIELDS` except the position, and the cluster id; many records share them."""
+    if tuple(name for name, _ in headers) not in USUAL:
+        return None
+    text = {name: _text(value) for name, value in headers}
+    return (*(text[name] for name in FIELDS[:-1]), text.get(Header.CLUSTER_ID))
 
 
 def _texts(headers: Headers) -> tuple[str | None, ...]:

@@ -7,7 +7,8 @@ Spark's `mapInArrow` runs it in a Python worker that later batches reuse.
 import gc
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyspark import TaskContext
 from conf.kafka_security import PLAINTEXT, KafkaSecurity
 from engine.delta.file_writer import FileWriter
 from engine.ingest.task.arrow_rows import TABLES, record_batch
+from engine.ingest.task.cluster_ids import own_clusters, parse_own
 from engine.ingest.task.kafka import Epochs, Options, Range, messages_of
 from engine.ingest.task.known_rows import WRITTEN_ONCE, KnownRows
 from engine.ingest.task.parsers import Parse, ParserOptions, parsers_of
@@ -45,6 +47,7 @@ class TaskPlan:
     options: ParserOptions
     kinds: Mapping[str, str]  # kind by topic; a record without a topic has its own kind
     bronze: Mapping[str, str]  # name of the bronze table by kind
+    clusters: Mapping[str, str] = field(default_factory=dict)  # Kafka cluster id by cluster name
     writes_bronze: bool = True
     consumer: Options = ()  # librdkafka options
     security: KafkaSecurity = PLAINTEXT  # paths, not secrets: tasks read the files
@@ -111,7 +114,10 @@ def _write(
         if plan.writes_bronze:
             files.write(BRONZE_TABLES[plan.bronze[kind]], rows_of_bronze)
         _count_offsets(rows_of_bronze, tally)
-        parsed = _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US)
+        own, are_own = own_clusters(records, plan.clusters)
+        tally.clusters += own
+        parse = parsers[kind] if are_own else partial(parse_own, parsers[kind], plan.clusters)
+        parsed = _parsed(records, parse, tally, plan.ingested_at // DAY_US)
         if plan.options.pseudonym_key_file and QUARANTINE.name in parsed:
             parsed[QUARANTINE.name] = _without_text(parsed[QUARANTINE.name])
         for name, rows in parsed.items():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from conf.names import TelemetryPartition
+from engine.ingest.task.cluster_ids import ClusterRow
 from engine.ingest.task.kafka import Epochs
 from transforms.parse.record import Record
 
@@ -59,6 +60,7 @@ class Tally:
     )  # first, last, records
     epochs: Epochs = field(default_factory=Epochs)
     new_rows: dict[str, list[Any]] = field(default_factory=dict)
+    clusters: list[ClusterRow] = field(default_factory=list)  # with repetitions
 
     def count(self, record: Record, outcome: str, newest_us: int | None) -> None:
         """Count a record; `newest_us` is the record's own instant in microseconds."""
@@ -81,6 +83,7 @@ class Tally:
         for place, epoch in other.epochs.last.items():
             if other.offsets[place][1] == self.offsets[place][1]:  # the last offset so far
                 self.epochs.last[place] = epoch
+        self.clusters += other.clusters
         for table, rows in other.new_rows.items():
             self.new_rows.setdefault(table, []).extend(rows)
 

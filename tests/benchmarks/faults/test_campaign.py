@@ -198,8 +198,8 @@ def test_the_page_shows_the_oracles_of_each_group():
 def test_the_page_names_the_tables_and_the_point_without_a_check():
     text = page.page([result()], seed=4)
 
-    unpolled = "`silver.brokers`, `silver.leadership_changes`, `silver.listeners`, `silver.metric_scrapes`"
-    assert f"does not poll {unpolled}" in text
+    unpolled = ("brokers", "clusters", "leadership_changes", "listeners", "metric_scrapes")
+    assert "does not poll " + ", ".join(f"`silver.{name}`" for name in unpolled) in text
     assert "`silver.topics`, `gold.broker_rtt_baseline`" in text
     assert "hits `retention-noted`: only" in text
 

@@ -13,6 +13,7 @@ from schemas.silver.requests import REQUESTS
 from serving.dashboard.app import made as page_made
 from serving.dashboard.app import make
 from serving.dashboard.filters import Filters, filters_of
+from serving.dashboard.render import EXPORT
 from serving.dashboard.request import DashboardRequest
 from tests.answers import made_gold
 
@@ -34,23 +35,33 @@ def shown(app, query):
     return callback(app, output, inputs)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "?until=0001-01-01",
-        "?until=9999-12-31T23:59:59&against=7d",
-        "?until=1970-01-01&span=1d",
-        "?until=3000w&against=7d",
-        "?cluster=%00&client=%ED%A0%80&topic=%00&run=%00&incident=%00",
-        "?follower=999999999&leader=999999999&broker=999999999",
-    ],
-)
+BAD_QUERIES = [
+    "?until=0001-01-01",
+    "?until=9999-12-31T23:59:59&against=7d",
+    "?until=1970-01-01&span=1d",
+    "?until=3000w&against=7d",
+    "?cluster=%00&client=%ED%A0%80&topic=%00&run=%00&incident=%00",
+    "?follower=999999999&leader=999999999&broker=999999999",
+]
+
+
+@pytest.mark.parametrize("query", BAD_QUERIES)
 def test_bad_parameters_get_a_page(gold, query):
     request = DashboardRequest(gold, filters_of(query))
 
     for question in QUESTIONS:
         assert page_made(question, request)
     assert shown(make(gold, frozenset({"localhost"})), query).status_code == 200
+
+
+@pytest.mark.parametrize("query", [*BAD_QUERIES, "?cluster=\xff"])
+def test_bad_parameters_of_a_download_get_a_page(gold, query):
+    client = make(gold, frozenset({"localhost"})).server.test_client()
+
+    for question in QUESTIONS:
+        raw = {"QUERY_STRING": query[1:], "HTTP_HOST": "localhost"}  # bytes as Latin-1, as WSGI has them
+        answer = client.get(f"{EXPORT}/{question.name}/page.html", environ_overrides=raw)
+        assert answer.status_code == 200, question.name
 
 
 def test_a_result_with_too_many_rows_is_refused_and_one_with_as_many_is_whole_and_in_order(made):

@@ -33,7 +33,7 @@ def parse(record: Record, identities: Identities = NO_IDENTITIES) -> Outcome:
 
     A line with `Completed request:` is never skipped.
     """
-    value, cluster, node, _, zone, _, _, _, _, _, _, chunk, encoding, _ = record
+    value, cluster, node, _, zone, _, _, _, _, _, _, chunk, encoding, _, _ = record
     line = split(value, node, zone, chunk, encoding)
     if isinstance(line, Quarantined):
         return line

@@ -86,7 +86,7 @@ def request_row(  # noqa: C901 (a call per line would take longer)
             return Quarantined("impossible_duration", ", ".join(wrong))
         if not LEAST_GAP_MS <= gap <= MOST_GAP_MS:
             flags.append("parts_do_not_add_up")
-    _, cluster, node, _, _, source, position, topic, partition, offset, _, _, _, _ = record
+    _, cluster, node, _, _, source, position, topic, partition, offset, _, _, _, _, _ = record
     _, _, _, _, node_id, logged_at, mono_ns, resolution_ms, _ = line
     (
         kind, follower_id, epoch, session_id, session_epoch, response_session,
