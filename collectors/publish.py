@@ -5,9 +5,11 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from collectors.cluster_id import cluster_id_in
 from collectors.errors import CollectorError
@@ -111,6 +113,7 @@ class Publisher:
         self._bootstrap = telemetry.bootstrap_servers
         self._stop = stop
         self._failure: str | None = None
+        self._unplaced: deque[_Record] = deque()  # records to send again
         self._refusals = Refusals()
         self._cluster, self._time_zone = collector.cluster, collector.time_zone
         self._cluster_id = cluster_id_in(collector.meta_properties) if collector.meta_properties else None
@@ -190,19 +193,16 @@ class Publisher:
             headers.append((Header.CONTENT_ENCODING.value, b"gzip"))
         if line.chunk:
             headers.append((Header.CHUNK.value, line.chunk.encode()))
-        topic = self._prefix + line.kind
+        topic, key = self._prefix + line.kind, line.node.encode()
+        record = _Record(self._producer, self._unplaced, (topic, value, key, headers), delivered)
         while True:
             try:
-                self._producer.produce(
-                    topic, value, key=line.node.encode(), headers=headers, on_delivery=delivered
-                )
+                record.produce()
             except BufferError:
                 self.serve(QUEUE_FULL_WAIT_S)
                 self.on_wait()
                 if self._stop.is_set():
                     raise StoppedError from None
-            except KafkaException as error:
-                raise PublishError(_failure_message(error.args[0], topic)) from error
             else:
                 return
 
@@ -215,6 +215,7 @@ class Publisher:
 
         """
         self._producer.poll(timeout_s)
+        self._send_unplaced()
         if self._failure:
             raise PublishError(self._failure)
 
@@ -233,9 +234,9 @@ class Publisher:
         The wait ends early after `quiet_s` without an ack, so unavailable brokers do not delay the exit.
         """
         give_up_at, acked_at = time.monotonic() + timeout_s, time.monotonic()
-        left: int = self._producer.flush(0.0)
+        left = self._flush(0.0)
         while left and time.monotonic() < min(give_up_at, acked_at + quiet_s):
-            before, left = left, self._producer.flush(FLUSH_TURN_S)
+            before, left = left, self._flush(FLUSH_TURN_S)
             acked_at = time.monotonic() if left < before else acked_at
         return left
 
@@ -243,6 +244,19 @@ class Publisher:
         """Drop the unacknowledged records; the next run reads and sends them again."""
         self._producer.purge(in_flight=True)
         self._producer.flush(1.0)
+
+    def _flush(self, timeout_s: float) -> int:
+        left: int = self._producer.flush(timeout_s)
+        return left + self._send_unplaced()
+
+    def _send_unplaced(self) -> int:
+        """Send the records without a known place again; return how many there were."""
+        found = len(self._unplaced)
+        with suppress(BufferError):  # the next call sends the others
+            while self._unplaced:
+                self._unplaced[0].produce()
+                self._unplaced.popleft()
+        return found
 
     def _headers_of(self, line: RawLine) -> list[RecordHeader]:
         key = (line.node, line.kind, line.source, line.cluster_id)
@@ -269,6 +283,50 @@ class Publisher:
             )
         else:
             log.warning("telemetry cluster: %s", error.str())
+
+
+class _Record:
+    """
+    One record, and its delivery report.
+
+    While leaders change, librdkafka can take a record for a duplicate of one that is in no log. It then
+    reports neither an error nor an offset, so the record is sent again. A line that is there twice is counted
+    once.
+    """
+
+    __slots__ = ("_delivered", "_fields", "_producer", "_unplaced")
+
+    def __init__(
+        self,
+        producer: Producer,
+        unplaced: "deque[_Record]",
+        fields: tuple[str, bytes, bytes, list[RecordHeader]],
+        delivered: Delivered,
+    ) -> None:
+        """Keep topic, value, key and headers; a report without an offset adds the record to `unplaced`."""
+        self._producer, self._unplaced, self._fields, self._delivered = producer, unplaced, fields, delivered
+
+    def produce(self) -> None:
+        """
+        Hand the record to the producer.
+
+        Raises:
+            BufferError: its queue is full.
+            PublishError: it does not take the record.
+
+        """
+        topic, value, key, headers = self._fields
+        try:
+            self._producer.produce(topic, value, key=key, headers=headers, on_delivery=self)
+        except KafkaException as error:
+            raise PublishError(_failure_message(error.args[0], topic)) from error
+
+    def __call__(self, error: KafkaError | None, message: Message) -> None:
+        """Handle the delivery report."""
+        if error is None and message.offset() is None:
+            self._unplaced.append(self)
+        else:
+            self._delivered(error, message)
 
 
 def _failure_message(error: KafkaError, topic: str) -> str:

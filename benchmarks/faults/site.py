@@ -8,11 +8,11 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Message, Producer
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import KafkaError, NewTopic
 from deltalake import DeltaTable
@@ -57,6 +57,7 @@ class Site:
     def __init__(self, bootstrap_servers: str, folder: Path, *, replicas: int = 1) -> None:
         """Create the topics; with several replicas, `min.insync.replicas` is one less."""
         self.folder, self.ledger = folder, list[Acked]()
+        self._unplaced = list[tuple[Message, PublishedLine]]()  # acknowledged without an offset
         self._bootstrap, self._prefix = bootstrap_servers, f"faults-{uuid.uuid4().hex[:8]}."
         quiet = {"log_level": "2"}  # Some faults stop brokers, which librdkafka would log.
         self._producer = Producer(
@@ -104,6 +105,9 @@ class Site:
             )
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
+        for message, line in self._unplaced:
+            self.ledger += self._found(message, line)
+        self._unplaced.clear()
 
     def close(self) -> None:
         """Delete the topics."""
@@ -112,9 +116,22 @@ class Site:
 
     def _delivered(self, error: KafkaError | None, message: Message, line: PublishedLine) -> None:
         assert error is None, error
-        digest = hashlib.sha256(line.value).hexdigest()
-        place = (message.topic(), message.partition(), message.offset())
-        self.ledger.append(Acked(*place, line.position, digest))
+        if message.offset() is None:  # see `collectors.publish`
+            self._unplaced.append((message, line))
+            return
+        self.ledger.append(_acked(message, line))
+
+    def _found(self, reported: Message, line: PublishedLine) -> list[Acked]:
+        """Read the place of a line from its partition, where it may be or not."""
+        topic, partition = reported.topic(), reported.partition()
+        with closing(Consumer({"bootstrap.servers": self._bootstrap, "group.id": self._prefix})) as consumer:
+            first, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+            consumer.assign([TopicPartition(topic, partition, first)])
+            records = list[Message]()
+            while (records[-1].offset() + 1 if records else first) < end:
+                records += consumer.consume(1_000, timeout=10)
+        position = ("position", line.position.encode())
+        return [_acked(record, line) for record in records if position in (record.headers() or ())]
 
     def warehouse(self, name: str, *, batch: int = 500, more: str = "") -> "JobsWarehouse":
         """Create a warehouse that reads these topics in batches of `batch` records; `more` is more TOML."""
@@ -127,6 +144,11 @@ class Site:
             f"[ingest]\nmax_offsets_per_trigger = {batch}\n{more}"
         )
         return JobsWarehouse(conf)
+
+
+def _acked(message: Message, line: PublishedLine) -> Acked:
+    digest = hashlib.sha256(line.value).hexdigest()
+    return Acked(message.topic(), message.partition(), message.offset(), line.position, digest)
 
 
 class JobsWarehouse:
