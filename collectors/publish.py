@@ -308,7 +308,7 @@ class _Record:
 
     def produce(self) -> None:
         """
-        Hand the record to the producer.
+        Pass the record to the producer.
 
         Raises:
             BufferError: its queue is full.
