@@ -78,6 +78,12 @@ Outcome = Kept | Skipped | Quarantined
 NO_CLUSTER = Quarantined("no_cluster", "the record names no cluster")
 
 
+def of_other_cluster(record: Record, known: str) -> Quarantined:
+    """Return the outcome of a record whose cluster name belongs to another Kafka cluster, `known`."""
+    detail = f"from the Kafka cluster {record.cluster_id}; the name {record.cluster} is {known}"
+    return Quarantined("other_cluster", detail)
+
+
 def sample(text: str) -> str:
     """Return the start of a bad line, as `Quarantined.detail`."""
     return f"starts with: {text[:SHOWN_CHARS]}"

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from engine.ingest.task.parsers import Parse
 from schemas.delta_log import open_log
-from transforms.parse.record import PARSER_VERSION, Outcome, Quarantined, Record
+from transforms.parse.record import PARSER_VERSION, Outcome, Record, of_other_cluster
 
 _PAIR = itemgetter(Record._fields.index("cluster"), Record._fields.index("cluster_id"))
 
@@ -77,6 +77,4 @@ def parse_own(parse: Parse, ids: Mapping[str, str], record: Record) -> Outcome:
     known = ids.get(record.cluster or "")
     if known is None or record.cluster_id in {None, known}:
         return parse(record)
-    return Quarantined(
-        "other_cluster", f"from the Kafka cluster {record.cluster_id}; the name {record.cluster} is {known}"
-    )
+    return of_other_cluster(record, known)
