@@ -1,5 +1,6 @@
 """Write one batch of telemetry: one Spark job writes the files, then each table is committed."""
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -268,15 +269,29 @@ def _offsets_in(written: WrittenBatch, warehouse: Path) -> dict[TelemetryPartiti
     return {place: np.concatenate(some) for place, some in found.items()}
 
 
-@cache
+_MAKING = threading.Lock()
+"""`cache` alone would let two queries that start together make one object each."""
+
+
 def known_rows(warehouse: Path) -> KnownRows:
     """Return the known keys of `WRITTEN_ONCE`; one object per process, because it is their only writer."""
+    with _MAKING:
+        return _known_rows(warehouse)
+
+
+def cluster_ids(warehouse: Path) -> ClusterIds:
+    """Return the Kafka cluster ids of a warehouse; one object per process, as of `known_rows`."""
+    with _MAKING:
+        return _cluster_ids(warehouse)
+
+
+@cache
+def _known_rows(warehouse: Path) -> KnownRows:
     return KnownRows(lambda name: warehouse / TOPICS.layer / name)
 
 
 @cache
-def cluster_ids(warehouse: Path) -> ClusterIds:
-    """Return the Kafka cluster ids of a warehouse; one object per process, as of `known_rows`."""
+def _cluster_ids(warehouse: Path) -> ClusterIds:
     has_ids = tables.exists(warehouse, CLUSTERS)
     return ClusterIds.read(Path(tables.path(warehouse, CLUSTERS))) if has_ids else ClusterIds({})
 

@@ -1,11 +1,14 @@
 """Two Kafka clusters with one name never become one matrix: silver has the lines of the first."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 
 from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
+from engine.ingest import batches
 from engine.ingest.batches import cluster_ids, known_rows, write_batch
 from engine.ingest.sources import LINES, QUERIES, SCRAPES, SOURCES
 from jobs.replay import restore
@@ -55,8 +58,8 @@ class TwoClusters:
     @staticmethod
     def restart():
         """Forget what the process of the ingest remembers."""
-        cluster_ids.cache_clear()
-        known_rows.cache_clear()
+        batches._cluster_ids.cache_clear()
+        batches._known_rows.cache_clear()
 
 
 @pytest.fixture
@@ -108,3 +111,18 @@ def test_collectors_that_do_not_know_the_id_write_no_row(site):
 
     assert len(site.rows(REQUESTS, "offset")) == 2
     assert site.rows(CLUSTERS, "cluster") == []
+
+
+@pytest.mark.parametrize("shared", [cluster_ids, known_rows])
+def test_queries_that_start_together_share_what_is_known(shared, tmp_path, monkeypatch):
+    made = getattr(batches, {cluster_ids: "ClusterIds", known_rows: "KnownRows"}[shared])
+
+    def slow(*arguments):
+        time.sleep(0.1)
+        return made(*arguments)
+
+    monkeypatch.setattr(batches, made.__name__, slow)
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(shared, [tmp_path, tmp_path])
+
+    assert one is other
