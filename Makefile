@@ -125,7 +125,9 @@ bench: $(VENV)/.dev setup ## measure the pipeline and its baselines, write docs/
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
 clean: ## stop the lab, remove its brokers and build files; keep downloads, warehouses, positions and other state
-	[ ! -x $(BIN)/plumbline ] || $(BIN)/plumbline lab stop
+	for lab in .state/lab .state/demo/lab; do \
+	  [ ! -x $(BIN)/plumbline ] || [ ! -f $$lab/lab.json ] || $(BIN)/plumbline lab stop --state $$lab || exit; \
+	done
 	rm -rf .state/lab .state/demo/lab build metastore_db derby.log
 
 $(VENV)/.made:

@@ -292,10 +292,16 @@ def test_make_clean_deletes_no_data(tmp_path):
         (tmp_path / ".state" / name / "file").write_text("x")
     (tmp_path / "Makefile").write_bytes((PROJECT / "Makefile").read_bytes())
     (tmp_path / "spark-warehouse").mkdir()
+    (tmp_path / ".state" / "demo" / "lab" / "lab.json").write_text("{}")
+    command = tmp_path / ".venv" / "bin" / "plumbline"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/stopped\n')
+    command.chmod(0o755)
 
     made = subprocess.run([shutil.which("make"), "clean"], cwd=tmp_path, check=False, capture_output=True)
 
     assert made.returncode == 0, made.stderr
+    assert (tmp_path / "stopped").read_text() == "lab stop --state .state/demo/lab\n"
     assert [name for name in kept if not (tmp_path / ".state" / name / "file").exists()] == []
     assert not (tmp_path / ".state" / "lab").exists()
     assert (tmp_path / "spark-warehouse").exists()
