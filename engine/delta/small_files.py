@@ -6,14 +6,14 @@ of the last minutes many times, and to open a file costs more than to read its r
 each is read once.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
+from engine.delta.datasets import dataset
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 
@@ -42,18 +42,6 @@ def rows_of(where: Path, table: Table, paths: Sequence[str]) -> pa.Table | None:
             return None
         found.append(rows)
     return pa.concat_tables(found)
-
-
-def dataset(where: Path, table: Table, paths: Collection[str]) -> ds.Dataset:
-    """Return data files of a table as a dataset in its schema; a file may lack newer columns."""
-    schema = arrow_schema(table)
-    files = [str(where / path) for path in paths]
-    if not files:
-        return ds.dataset(schema.empty_table())
-    # The values of partition columns are in the paths only.
-    fields = pa.schema([schema.field(name) for name in table.partition_by])
-    of_paths, base = ds.partitioning(fields, flavor="hive"), str(where)
-    return ds.dataset(files, schema=schema, format="parquet", partitioning=of_paths, partition_base_dir=base)
 
 
 @lru_cache(maxsize=MAX_KEPT)

@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from engine.delta import log_entries
-from engine.delta.small_files import are_small, dataset, rows_of
+from engine.delta.datasets import dataset
+from engine.delta.small_files import are_small, rows_of
 from schemas.delta_log import open_log
 from schemas.fields import Table
 from transforms.frames import frame_of

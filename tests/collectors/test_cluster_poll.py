@@ -118,10 +118,10 @@ def test_poller_hands_over_each_try(servers, is_told):
     (polled,) = results.queue
     assert (polled.line is not None) is is_told
     if polled.line:
-        told = json.loads(polled.line.value)
+        document = json.loads(polled.line.value)
         assert polled.line.kind == Kind.CLUSTER.value
-        assert polled.line.cluster_id == told["cluster_id"] == "A3UMX2uJTSWHqIFWNOVTbQ"
-        assert polled.line.position == f"cluster/poll/{told['polled_at_ns']}"
+        assert polled.line.cluster_id == document["cluster_id"] == "A3UMX2uJTSWHqIFWNOVTbQ"
+        assert polled.line.position == f"cluster/poll/{document['polled_at_ns']}"
 
 
 def test_lists_are_asked_for_until_none_is_left(cluster):

@@ -23,13 +23,13 @@ from tests.tls import tls_server
 
 BACKFILL = ("backfill", "http://127.0.0.1:1", "--since", "1h")
 PERF_TEST = ("perf-test", "--run", "r1", "--file", "-")
-NOBODY = Telemetry(bootstrap_servers="127.0.0.1:1")
+NO_BROKER = Telemetry(bootstrap_servers="127.0.0.1:1")
 
 
 @pytest.fixture
 def settings(tmp_path):
     file = TailedFile(path=str(tmp_path / "kafka-request.log"), kind="request-log", node="broker-1")
-    return Settings(telemetry=NOBODY, collector=Collector(state=str(tmp_path / "state"), files=(file,)))
+    return Settings(telemetry=NO_BROKER, collector=Collector(state=str(tmp_path / "state"), files=(file,)))
 
 
 def test_a_big_scrape_is_compressed_to_the_same_bytes_every_time():
@@ -50,7 +50,7 @@ def test_a_big_line_goes_plain_for_its_reader_reads_it_plain():
 
 def test_settings_can_add_tls_but_not_take_the_promise_of_delivery_away():
     changed = replace(
-        NOBODY,
+        NO_BROKER,
         security=KafkaSecurity(security_protocol="SSL"),
         client_options={"acks": "0", "enable.idempotence": "false"},
     )
@@ -139,14 +139,14 @@ def test_the_lock_is_free_after_an_error_and_the_folder_is_private(settings, tmp
 
 
 def test_a_producer_option_that_is_none_is_named(settings):
-    changed = replace(NOBODY, client_options={"no.such.option": "1"})
+    changed = replace(NO_BROKER, client_options={"no.such.option": "1"})
     with pytest.raises(CollectorError, match=r"no\.such\.option.*client_options"):
         run(replace(settings, telemetry=changed), threading.Event(), once=True)
 
 
 def test_a_single_run_gives_up_in_the_end_and_a_lasting_one_never():
-    assert producer_options(NOBODY, once=True)["message.timeout.ms"] == 300_000
-    assert producer_options(NOBODY)["message.timeout.ms"] == 0
+    assert producer_options(NO_BROKER, once=True)["message.timeout.ms"] == 300_000
+    assert producer_options(NO_BROKER)["message.timeout.ms"] == 0
 
 
 def test_a_state_that_is_gone_is_not_a_first_run(settings, tmp_path, monkeypatch, caplog):
@@ -185,7 +185,7 @@ def test_a_collector_told_to_stop_does_not_wait_for_brokers_that_are_away(settin
 
 
 def test_an_end_waits_for_acks_only_while_there_are_any(settings):
-    publisher, began = Publisher(NOBODY, settings.collector, threading.Event()), time.monotonic()
+    publisher, began = Publisher(NO_BROKER, settings.collector, threading.Event()), time.monotonic()
     publisher.send(RawLine(b"line", "broker-1", "log", "broker-1/mark/0", "request-log"), lambda *_: None)
 
     assert publisher.flush(30.0, 0.5) == 1

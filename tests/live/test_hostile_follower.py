@@ -25,7 +25,7 @@ from transforms.gold.fetch_latency.build import BUILD
 pytestmark = pytest.mark.live
 
 CLIENT, TOPIC, FETCHES = "mallory", "hostile", 60
-NOBODY = 99
+NO_BROKER = 99
 """The id of no broker."""
 
 
@@ -76,7 +76,7 @@ def silver(lab, tmp_path_factory):
     port = next(broker.client_port for broker in lab.brokers if broker.id == leader)
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         for nth in range(FETCHES):
-            connection.sendall(fetch_of_replica(NOBODY if nth % 3 == 0 else replica, nth, TOPIC))
+            connection.sendall(fetch_of_replica(NO_BROKER if nth % 3 == 0 else replica, nth, TOPIC))
             assert answered(connection) == nth
     logs = lab.state / "logs"
     log = logs / f"broker-{leader}" / "kafka-request.log"
@@ -103,7 +103,7 @@ def test_it_is_in_no_pair_of_brokers(silver):
     gold, without = (gold_rows([BUILD], WholeInputs(rows)) for rows in (silver, {**silver, REQUESTS: honest}))
 
     assert gold[BROKER_RTT].num_rows > 0
-    assert NOBODY not in gold[BROKER_RTT]["follower_id"].to_pylist()
+    assert NO_BROKER not in gold[BROKER_RTT]["follower_id"].to_pylist()
     assert rows_of(gold[BROKER_RTT]) == rows_of(without[BROKER_RTT])
     assert CLIENT not in gold[FETCH_LATENCY]["client_id"].to_pylist()
 

@@ -49,7 +49,7 @@ def write(content: "ReportContent", wanted: Wanted, progress: Progress) -> None:
             found = document(content.selection, headline, content.inputs)
             write_atomically(wanted.json, as_text(found))
             for key, rows in found["left_out"].items():
-                progress.say(f"left out of {wanted.json}: {key}, {rows:,} rows; give a shorter span")
+                progress.say(f"left out of {wanted.json}: {key}, {rows:,} rows; choose a shorter span")
     except OSError as error:
         message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
         raise WrongUseError(message) from error
