@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from answers.gold.selection import GoldSelection
@@ -108,17 +109,23 @@ class Section:
         return len(self.missing) == len(self.blocks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """
     The answer to a question.
 
+    `make_sections` is called at the first use of `sections`: a page shows the headline before them.
     `news` are sentences for the top of a report about everything; empty if nothing was found.
     """
 
     headline: Headline
-    sections: Sequence[Section]
+    make_sections: Callable[[], Sequence[Section]]
     news: Sequence[str] = ()
+
+    @cached_property
+    def sections(self) -> Sequence[Section]:
+        """The parts below the headline."""
+        return self.make_sections()
 
     @property
     def is_empty(self) -> bool:

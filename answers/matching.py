@@ -13,7 +13,7 @@ MOST_KNOWN = 10
 def answered(question: Question, selection: GoldSelection) -> Answer:
     """Return the answer; if gold lacks the value of a filter, the headline says so and names the others."""
     unmatched = _unmatched(question, selection)
-    return Answer(headline=unmatched, sections=[]) if unmatched else question.answer(selection)
+    return Answer(headline=unmatched, make_sections=list) if unmatched else question.answer(selection)
 
 
 def _unmatched(question: Question, selection: GoldSelection) -> Headline | None:

@@ -117,6 +117,12 @@ class Publisher:
         self._refusals = Refusals()
         self._cluster, self._time_zone = collector.cluster, collector.time_zone
         self._cluster_id = cluster_id_in(collector.meta_properties) if collector.meta_properties else None
+        if collector.files and not self._cluster_id:
+            log.warning(
+                "no Kafka cluster id is sent, so another cluster named %r would not be noticed: set "
+                "[collector] meta_properties to the file in a folder of the broker's log.dirs",
+                collector.cluster,
+            )
         self._headers: dict[tuple[str, str, str, str | None], list[RecordHeader]] = {}
         options = {**producer_options(telemetry, once=once), "error_cb": self._on_error}
         try:

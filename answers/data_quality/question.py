@@ -49,7 +49,7 @@ def answer(selection: GoldSelection) -> Answer:
         name="quality", title="Data quality", blocks=[*blocks, *(one for one in tables if one.rows)]
     )
     lost = losses(selection.gold, selection.since)
-    return Answer(headline=_headline(sources, doubted, lost), sections=[section])
+    return Answer(headline=_headline(sources, doubted, lost), make_sections=lambda: [section])
 
 
 def doubts(selection: GoldSelection) -> list[str]:

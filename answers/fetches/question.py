@@ -35,13 +35,13 @@ def answer(selection: GoldSelection) -> Answer:
         headline = Headline(sentence="There is no fetch in this span.", mood="unsure")
         return Answer(
             headline=headline,
-            sections=[empty_section("fetches", "Fetches", "no fetch."), *_means(selection)],
+            make_sections=lambda: [empty_section("fetches", "Fetches", "no fetch."), *_means(selection)],
         )
     of = accusation(selection)
     followers = [row for row in rows if row["kind"] == "follower"]
     return Answer(
         headline=_headline(followers, of),
-        sections=[
+        make_sections=lambda: [
             *_compared(selection, followers, of),
             *_over_time(selection, followers, of),
             *(

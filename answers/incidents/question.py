@@ -37,13 +37,14 @@ def answer(selection: GoldSelection) -> Answer:
     rows = incidents(selection)
     if not rows:
         section = empty_section("incidents-of", INCIDENTS.title, "no incident in this span.")
-        return Answer(headline=Headline(sentence="No incident.", mood="calm"), sections=[section])
+        headline = Headline(sentence="No incident.", mood="calm")
+        return Answer(headline=headline, make_sections=lambda: [section])
     going = sum(row["state"] == OPEN for row in rows)
     sentence = f"{_number(going, 'open')}, {count(len(rows) - going)} {ENDED}."
     mood = "alarm" if going else "unsure"
     return Answer(
         headline=Headline(sentence=sentence, mood=mood),
-        sections=[section_of(INCIDENTS.listed(rows), "incidents-of")],
+        make_sections=lambda: [section_of(INCIDENTS.listed(rows), "incidents-of")],
     )
 
 
@@ -58,7 +59,7 @@ def answer_of_one(selection: GoldSelection) -> Answer:
         headline = Headline(sentence="There is no such incident in this span.", mood="unsure")
         what, fill = "no incident with this id in this span.", "plumbline ask incidents, which lists the ids"
         section = empty_section("incident", "Incident", what, fill)
-        return Answer(headline=headline, sections=[section])
+        return Answer(headline=headline, make_sections=lambda: [section])
     row = row | {"evidence": [*row["evidence"], *_clients(selection, row)]}
     note = Section(
         name="note",
@@ -73,7 +74,7 @@ def answer_of_one(selection: GoldSelection) -> Answer:
         steps=row["next_steps"],
     )
     figures = QUESTIONS[row["kind"]].answer(around(selection, row))
-    return Answer(headline=headline, sections=[note, *figures.sections])
+    return Answer(headline=headline, make_sections=lambda: [note, *figures.sections])
 
 
 def _clients(selection: GoldSelection, row: Row) -> list[str]:

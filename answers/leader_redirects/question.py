@@ -26,23 +26,32 @@ def answer(selection: GoldSelection) -> Answer:
     name, title = "redirect", "How long clients were without a leader"
     if not events:
         what = "no leader moved or died under a client."
-        return Answer(headline=headline, sections=[empty_section(name, title, what)])
-    figure = DrawnFigure(
-        name="redirect-times",
-        figure=redirect_times(events),
-        words="How long each client was without a leader, by version.",
-    )
-    lead = "From the first error, or a dead leader's last response, to the first success at the new leader."
-    drawn = Section(name=name, title=title, lead=lead, blocks=[FigureRow([figure])])
-    moved, died = redirects.REDIRECTS.listed(versions), redirects.DISCONNECTS.listed(versions)
-    sentences = Sentences(redirects.sentences(versions, events))
-    sections = [
-        *([drawn] if redirects.moved(versions) else []),
-        *([section_of(moved, "redirects", sentences)] if moved.rows else []),
-        *([section_of(died, "disconnects")] if died.rows else []),
-        section_of(redirects.LOST_LEADERS.listed(events), "events"),
-    ]
-    return Answer(headline=headline, sections=sections, news=[found] if found else [])
+        nothing = empty_section(name, title, what)
+        return Answer(headline=headline, make_sections=lambda: [nothing])
+
+    def sections() -> list[Section]:
+        figure = DrawnFigure(
+            name="redirect-times",
+            figure=redirect_times(events),
+            words="How long each client was without a leader, by version.",
+        )
+        drawn = Section(
+            name=name,
+            title=title,
+            lead="From the first error, or a dead leader's last response, "
+            "to the first success at the new leader.",
+            blocks=[FigureRow([figure])],
+        )
+        moved, died = redirects.REDIRECTS.listed(versions), redirects.DISCONNECTS.listed(versions)
+        sentences = Sentences(redirects.sentences(versions, events))
+        return [
+            *([drawn] if redirects.moved(versions) else []),
+            *([section_of(moved, "redirects", sentences)] if moved.rows else []),
+            *([section_of(died, "disconnects")] if died.rows else []),
+            section_of(redirects.LOST_LEADERS.listed(events), "events"),
+        ]
+
+    return Answer(headline=headline, make_sections=sections, news=[found] if found else [])
 
 
 QUESTION = Question(

@@ -33,16 +33,23 @@ def answer(selection: GoldSelection) -> Answer:
     )
     name, title = "topics-per-lookup", "Topics per lookup"
     if not rows:
-        return Answer(headline=headline, sections=[empty_section(name, title, "no METADATA request.")])
-    figure = DrawnFigure(
-        name="lookups-over-time",
-        figure=with_lane(lookups_over_time(lookups.over_time(selection)), events(selection)),
-        words="Topics per lookup over time, by client.",
-    )
-    lead = "Lookups of all topics are left out."
-    drawn = Section(name=name, title=title, lead=lead, blocks=[FigureRow([figure])])
-    listed = section_of(lookups.LISTING.listed(rows), "lookups", Sentences(lookups.sentences(rows)))
-    return Answer(headline=headline, sections=[drawn, listed], news=[found] if found else [])
+        nothing = empty_section(name, title, "no METADATA request.")
+        return Answer(headline=headline, make_sections=lambda: [nothing])
+
+    def sections() -> list[Section]:
+        figure = DrawnFigure(
+            name="lookups-over-time",
+            figure=with_lane(lookups_over_time(lookups.over_time(selection)), events(selection)),
+            words="Topics per lookup over time, by client.",
+        )
+        lead = "Lookups of all topics are left out."
+        drawn = Section(name=name, title=title, lead=lead, blocks=[FigureRow([figure])])
+        return [
+            drawn,
+            section_of(lookups.LISTING.listed(rows), "lookups", Sentences(lookups.sentences(rows))),
+        ]
+
+    return Answer(headline=headline, make_sections=sections, news=[found] if found else [])
 
 
 QUESTION = Question(

@@ -32,20 +32,25 @@ def answer(selection: GoldSelection) -> Answer:
     title = "Shares of the partitions"
     if not listed.rows:
         what = "no producer wrote to a topic of several partitions in this span."
-        return Answer(headline=headline, sections=[empty_section("shares-of", title, what)])
-    figure = DrawnFigure(
-        name="shares",
-        figure=shares(partitions(selection), rows),
-        words="Share of bytes of each partition, by producer.",
-    )
-    drawn = Section(
-        name="shares-of",
-        title=title,
-        lead="Share of each partition in a producer's bytes; a red diamond belongs to its slowest leader.",
-        blocks=[FigureRow([figure])],
-    )
-    listing = section_of(listed, "skew", Sentences(skew.sentences(rows)))
-    return Answer(headline=headline, sections=[drawn, listing], news=[found] if found else [])
+        nothing = empty_section("shares-of", title, what)
+        return Answer(headline=headline, make_sections=lambda: [nothing])
+
+    def sections() -> list[Section]:
+        figure = DrawnFigure(
+            name="shares",
+            figure=shares(partitions(selection), rows),
+            words="Share of bytes of each partition, by producer.",
+        )
+        drawn = Section(
+            name="shares-of",
+            title=title,
+            lead="Share of each partition in a producer's bytes; "
+            "a red diamond belongs to its slowest leader.",
+            blocks=[FigureRow([figure])],
+        )
+        return [drawn, section_of(listed, "skew", Sentences(skew.sentences(rows)))]
+
+    return Answer(headline=headline, make_sections=sections, news=[found] if found else [])
 
 
 QUESTION = Question(

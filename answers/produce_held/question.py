@@ -38,18 +38,21 @@ def answer(selection: GoldSelection) -> Answer:
     if not named:
         what = "no PRODUCE request that waited for a follower."
         nothing = empty_section("held", "Who holds produce back", what)
-        return Answer(headline=verdict.without(pairs), sections=[nothing, *others])
+        return Answer(headline=verdict.without(pairs), make_sections=lambda: [nothing, *others])
     found = held.chief(selection)
     shown = found.row if found else named[0]
-    sections = [
-        _over_time(selection, shown),
-        _matrix(pairs, named),
-        section_of(held.OF_TOPICS.listed(held.topics(selection)), "held-topics"),
-        *_slowest(selection, shown),
-        *others,
-    ]
+
+    def sections() -> list[Section]:
+        return [
+            _over_time(selection, shown),
+            _matrix(pairs, named),
+            section_of(held.OF_TOPICS.listed(held.topics(selection)), "held-topics"),
+            *_slowest(selection, shown),
+            *others,
+        ]
+
     if found is None:
-        return Answer(headline=verdict.without(pairs), sections=sections)
+        return Answer(headline=verdict.without(pairs), make_sections=sections)
     of, sentence = accusation(selection), verdict.sentence(found)
     headline = Headline(
         sentence=sentence,
@@ -57,7 +60,7 @@ def answer(selection: GoldSelection) -> Answer:
         evidence=verdict.evidence(found, of, limits(held.within(selection, found.row))),
         steps=verdict.steps(found),
     )
-    return Answer(headline=headline, sections=sections, news=[sentence])
+    return Answer(headline=headline, make_sections=sections, news=[sentence])
 
 
 def _over_time(selection: GoldSelection, shown: Row) -> Section:

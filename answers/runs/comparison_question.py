@@ -38,26 +38,27 @@ def answer(selection: GoldSelection) -> Answer:
     if not named:
         headline = Headline(sentence="No two arms have been compared.", mood="unsure")
         section = empty_section("comparison", "Comparisons", "gold has no comparison of runs.", FILL)
-        return Answer(headline=headline, sections=[section])
+        return Answer(headline=headline, make_sections=lambda: [section])
     chosen = selection.run if selection.run in named else named[0]
     shown = rows.replaced(row for row in rows if name_of(row) == chosen)
     sentence, evidence = comparisons.headline(shown)
     mood = mood_of(deciding(shown)["verdict"])
-    figure = DrawnFigure(
-        name="changes",
-        figure=changes(shown),
-        words="Change of each metric with its interval; the table has the same figures.",
-    )
-    drawn = Section(
-        name="comparison",
-        title="What changed",
-        lead="Change of each metric with its 95 % interval; the band is the tolerance.",
-        blocks=[FigureRow([figure])],
-    )
-    listed = section_of(comparisons.LISTING.listed(shown), "comparison-list")
-    return Answer(
-        headline=Headline(sentence=sentence, mood=mood, evidence=evidence), sections=[drawn, listed]
-    )
+
+    def sections() -> list[Section]:
+        figure = DrawnFigure(
+            name="changes",
+            figure=changes(shown),
+            words="Change of each metric with its interval; the table has the same figures.",
+        )
+        drawn = Section(
+            name="comparison",
+            title="What changed",
+            lead="Change of each metric with its 95 % interval; the band is the tolerance.",
+            blocks=[FigureRow([figure])],
+        )
+        return [drawn, section_of(comparisons.LISTING.listed(shown), "comparison-list")]
+
+    return Answer(headline=Headline(sentence=sentence, mood=mood, evidence=evidence), make_sections=sections)
 
 
 def mood_of(verdict: str) -> str:

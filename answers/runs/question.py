@@ -7,6 +7,7 @@ from answers.answer import (
     FigureRow,
     Headline,
     Question,
+    Section,
     empty_section,
     section_of,
 )
@@ -32,19 +33,20 @@ def answer(selection: GoldSelection) -> Answer:
         headline = Headline(sentence="No performance test ran in this span.", mood="calm")
         what = "no summary line of a performance test."
         section = empty_section("perf-tests", summaries.SUMMARY.title, what, FILL)
-        return Answer(headline=headline, sections=[section])
+        return Answer(headline=headline, make_sections=lambda: [section])
     runs = {(row["arm"], row["run"]) for row in rows}
     sentence = f"{len(runs)} performance test{'s' * (len(runs) != 1)} ran in this span."
-    figure = runs_over_time(rows, changes(selection))
-    drawn = [] if figure is None else [_drawn(figure)]
-    changed = summaries.CHANGES.listed(changes(selection))
-    return Answer(
-        headline=Headline(sentence=sentence, mood="calm"),
-        sections=[
+
+    def sections() -> list[Section]:
+        figure = runs_over_time(rows, changes(selection))
+        drawn = [] if figure is None else [_drawn(figure)]
+        changed = summaries.CHANGES.listed(changes(selection))
+        return [
             section_of(summaries.SUMMARY.listed(rows), "perf-tests", *drawn),
             *([section_of(changed, "changes")] if changed.rows else []),
-        ],
-    )
+        ]
+
+    return Answer(headline=Headline(sentence=sentence, mood="calm"), make_sections=sections)
 
 
 def _drawn(figure: "object") -> FigureRow:

@@ -30,13 +30,13 @@ def answer(selection: GoldSelection) -> Answer:
     """Return the answer about the pair of the selection."""
     if selection.pair is None:
         headline = Headline(sentence="Which pair? Choose a cell of the matrix.", mood="unsure")
-        return Answer(headline=headline, sections=[])
+        return Answer(headline=headline, make_sections=list)
     pair, everything = selection.pair, selection.of_all_brokers
     of = accusation(selection)
     chief = of.chief if of.chief and is_accused(of.chief.row, *pair) else None
     return Answer(
         headline=_headline(everything, pair, chief),
-        sections=[
+        make_sections=lambda: [
             _round_trips(everything, pair, of, chief),
             _latency(everything, pair, chief),
             _requests(everything, pair, chief),

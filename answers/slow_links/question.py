@@ -54,14 +54,17 @@ METHOD = Details(
 def answer(selection: GoldSelection) -> Answer:
     """Return the verdict, the matrix of pairs, and their round trips over time."""
     of = accusation(selection)
+    return Answer(headline=of.headline, make_sections=lambda: _sections(selection, of))
+
+
+def _sections(selection: GoldSelection, of: Accusation) -> list[Section]:
     shown = round_trips.round_trips(selection, only=of.chief.core) if of.chief else QueryRows()
     shown = shown or round_trips.round_trips(selection)
     sections = [_matrix(selection, shown, of)]
     if shown:
         listed = round_trips.PAIRS.listed(round_trips.pair_rows(shown, of.quiet), of.is_of)
         sections.append(section_of(replace(listed, query=shown.query), "pair-list"))
-    sections += [*_truth(selection), *_compared(selection), *_over_time(selection, shown, of)]
-    return Answer(headline=of.headline, sections=sections)
+    return [*sections, *_truth(selection), *_compared(selection), *_over_time(selection, shown, of)]
 
 
 def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Section:

@@ -7,6 +7,7 @@ from answers.answer import (
     FigureRow,
     Headline,
     Question,
+    Section,
     Sentences,
     empty_section,
     section_of,
@@ -41,17 +42,21 @@ def answer(selection: GoldSelection) -> Answer:
     shown = Headline(sentence=headline(throttles, moved), mood=mood, steps=steps[:MOST_STEPS])
     if not throttles and not moved:
         what = "neither a throttle nor a move was seen."
-        return Answer(headline=shown, sections=[empty_section("throttles", THROTTLES.title, what)])
-    figure = DrawnFigure(
-        name="throttle-rates",
-        figure=with_lane(rates_over_time(traffic(selection)), events(selection)),
-        words="Throttled bytes per second by broker and direction over time; a dotted line is the limit.",
-    )
-    listed = THROTTLES.listed(throttles)
-    kept = section_of(listed, "throttles", FigureRow([figure]), Sentences(of_throttles(throttles)))
-    moving = section_of(MOVES.listed(moved), "moves", Sentences(of_moves(moved)))
-    sections = [*([kept] if throttles else []), *([moving] if moved else [])]
-    return Answer(headline=shown, sections=sections, news=bad_throttles(throttles))
+        nothing = empty_section("throttles", THROTTLES.title, what)
+        return Answer(headline=shown, make_sections=lambda: [nothing])
+
+    def sections() -> list[Section]:
+        figure = DrawnFigure(
+            name="throttle-rates",
+            figure=with_lane(rates_over_time(traffic(selection)), events(selection)),
+            words="Throttled bytes per second by broker and direction over time; a dotted line is the limit.",
+        )
+        listed = THROTTLES.listed(throttles)
+        kept = section_of(listed, "throttles", FigureRow([figure]), Sentences(of_throttles(throttles)))
+        moving = section_of(MOVES.listed(moved), "moves", Sentences(of_moves(moved)))
+        return [*([kept] if throttles else []), *([moving] if moved else [])]
+
+    return Answer(headline=shown, make_sections=sections, news=bad_throttles(throttles))
 
 
 QUESTION = Question(

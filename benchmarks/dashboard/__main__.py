@@ -58,13 +58,16 @@ def main() -> None:
         browser.close()
 
 
-def first_page(browser: Browser, address: str) -> float:
-    """Open the first page; return the ms until its sentence is there."""
+VERDICT, FIGURES = "#verdict h1", ".dash-graph .main-svg"
+
+
+def first_page(browser: Browser, address: str, until: str = VERDICT) -> float:
+    """Open the first page; return the ms until its sentence is there, or until the first figures are."""
     with browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}) as context:
         page = context.new_page()
         began = time.perf_counter()
         page.goto(address, wait_until="commit")
-        page.wait_for_selector("#verdict h1")
+        page.wait_for_selector(until)
         return (time.perf_counter() - began) * 1e3
 
 
@@ -73,7 +76,7 @@ def filters(browser: Browser, address: str, rounds: int) -> list[float]:
     page, waits = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}), []
     for _ in range(rounds):
         page.goto(address)
-        page.wait_for_selector(".dash-graph .main-svg")
+        page.wait_for_selector(FIGURES)
         page.wait_for_timeout(700)
         page.locator("#of-broker .dash-dropdown").click()
         option = page.locator(".dash-dropdown-option").first

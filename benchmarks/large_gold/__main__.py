@@ -19,7 +19,7 @@ import typer
 from deltalake import DeltaTable
 from playwright.sync_api import sync_playwright
 
-from benchmarks.dashboard.__main__ import FLAGS, first_page
+from benchmarks.dashboard.__main__ import FIGURES, FLAGS, VERDICT, first_page
 from benchmarks.large_gold import page, programs
 from benchmarks.large_gold.cluster import LargeCluster
 from benchmarks.large_gold.programs import GB, Service, StepCost
@@ -143,8 +143,11 @@ def open_pages(gold: LargeGold, rounds: int, costs: StepCosts) -> None:
         with programs.serving("dashboard", "--warehouse", str(gold.root), "--port", "0") as dashboard:
             costs["start of the dashboard"].append(dashboard.start)
             for _ in range(rounds):
-                gold.extend(_now())
-                costs["first page"].append(dashboard.cost(lambda: first_page(browser, dashboard.address)))
+                for name, until in (("first page", VERDICT), ("first page with its figures", FIGURES)):
+                    gold.extend(_now())
+                    costs[name].append(
+                        dashboard.cost(lambda end=until: first_page(browser, dashboard.address, end))
+                    )
         browser.close()
 
 

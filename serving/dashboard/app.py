@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import flask
-from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, no_update
+from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 from dash.development.base_component import Component
 from flask import Response
 
@@ -51,7 +51,12 @@ def page_of(path: str | None) -> Question | None:
 
 def made(question: Question, request: DashboardRequest) -> list[Component]:
     """Return the page of a question."""
-    return render.page(answered(question, request.selection), render.Links(question.name, request.address))
+    answer = answered(question, request.selection)
+    return [render.verdict(answer.headline), *_sections(question, request, answer)]
+
+
+def _sections(question: Question, request: DashboardRequest, answer: Answer) -> list[Component]:
+    return render.sections(answer, render.Links(question.name, request.address))
 
 
 def make(
@@ -72,7 +77,7 @@ def make(
         on_error=_stay,
         index_string=INDEX.replace("/*style*/", (TEMPLATES / "style.css").read_text(encoding="utf-8")),
     )
-    app.layout = layout()
+    app.layout = lambda: layout(gold.version())
     _with_pages(app, gold, reach)
     _with_filters(app, gold, reach)
     _with_search(app, gold, reach)
@@ -90,27 +95,58 @@ def _stay(error: Exception) -> None:
 
 
 def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
+    """Show the verdict of an address first; it is there before the figures are computed and drawn."""
+
     @app.callback(
-        Output("content", "children"),
+        Output("answer", "children"),
         Output("nav", "children"),
-        Output("fresh", "children"),
+        Output("sections", "children", allow_duplicate=True),
+        Output("content", "aria-busy"),
         Input("url", "pathname"),
         Input("url", "search"),
         Input("version", "data"),
+        prevent_initial_call="initial_duplicate",
     )
-    def shown(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any]:
+    def said(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any, str]:
         page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
-        links = nav(page, request.filters)
-        try:
-            content = made(page, request) if page else [render.verdict(NO_PAGE)]
-            return content, links, fresh(request, datetime.now(UTC))
-        except QueryBoundError as error:
-            return [render.verdict(Headline(sentence=str(error), mood="unsure"))], links, []
+        # The sections of another page would contradict the verdict of this one.
+        kept = [] if "url.pathname" in ctx.triggered_prop_ids else no_update
+        return _verdict(page, request), nav(page, request.filters), kept, "true"
 
-    @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
+    @app.callback(
+        Output("sections", "children"),
+        Output("fresh", "children"),
+        Output("content", "aria-busy", allow_duplicate=True),
+        Input("answer", "children"),
+        State("url", "pathname"),
+        State("url", "search"),
+        prevent_initial_call=True,
+    )
+    def shown(_answer: Any, path: str, query: str) -> tuple[Any, Any, str]:  # noqa: ANN401 (only that it is there)
+        page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
+        try:
+            sections = _sections(page, request, answered(page, request.selection)) if page else []
+            return sections, fresh(request, datetime.now(UTC)), "false"
+        except QueryBoundError as error:
+            return [html.Section(html.P(str(error)))], [], "false"
+
+    @app.callback(
+        Output("version", "data"),
+        Input("tick", "n_intervals"),
+        State("version", "data"),
+        prevent_initial_call=True,
+    )
     def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
         version = gold.version()
         return no_update if version == known else version
+
+
+def _verdict(page: Question | None, request: DashboardRequest) -> Component:
+    try:
+        headline = answered(page, request.selection).headline if page else NO_PAGE
+    except QueryBoundError as error:
+        headline = Headline(sentence=str(error), mood="unsure")
+    return render.verdict(headline)
 
 
 def _with_filters(app: Dash, gold: GoldReader, reach: timedelta) -> None:

@@ -48,9 +48,9 @@ class Links:
         return self.address(f"{EXPORT}/{self.question}/{table}.{kind}", {})
 
 
-def page(answer: Answer, links: Links) -> list[Component]:
-    """Return the components of an answer."""
-    return [verdict(answer.headline), *(_section(one, links) for one in answer.sections)]
+def sections(answer: Answer, links: Links) -> list[Component]:
+    """Return the parts of an answer below its verdict."""
+    return [_section(one, links) for one in answer.sections]
 
 
 def verdict(headline: Headline) -> Component:

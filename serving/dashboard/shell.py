@@ -39,13 +39,13 @@ WORDS = {
 }
 
 
-def layout() -> Component:
-    """Return the frame that all pages are filled into."""
+def layout(version: str) -> Component:
+    """Return the frame that all pages are filled into; each tick looks for another version."""
     return html.Div(
         [
             dcc.Location(id="url", refresh="callback-nav"),
             dcc.Interval(id="tick", interval=REFRESH_S * 1000),
-            dcc.Store(id="version"),
+            dcc.Store(id="version", data=version),
             html.A("Skip to the answer", href="#content", className="skip"),
             html.Header(
                 [
@@ -56,7 +56,7 @@ def layout() -> Component:
             ),
             html.Div(id="fresh", role="status"),
             html.Div(id="filters", role="search", **labelled("Filters")),
-            html.Main(id="content", tabIndex=-1),
+            html.Main([html.Div(id="answer"), html.Div(id="sections")], id="content", tabIndex=-1),
         ],
         className="dashboard",
     )

@@ -10,12 +10,13 @@ from collectors.cluster_id import cluster_id_in
 from collectors.log_files.lines import RawLine
 from collectors.publish import Publisher
 from conf.exit_codes import WrongUseError
-from conf.settings import Collector, Telemetry
+from conf.settings import Collector, TailedFile, Telemetry
 from engine.ingest.task.records import USUAL
 
 ID, POLLED = "A3UMX2uJTSWHqIFWNOVTbQ", "AOXDbY-OTYyOZrkGlTHmpw"
 META = f"#\n#Fri Nov 27 12:00:00 UTC 2026\nversion=1\nnode.id=1\ndirectory.id=AAA\ncluster.id={ID}\n"
 LINE = RawLine(b"line", "broker-1", "a.log", "broker-1/mark/0", "request-log")
+LOG = TailedFile(path="/var/log/a.log", kind="request-log", node="broker-1")
 POLL = RawLine(b"{}", "cluster", "kafka://b:9092", "cluster/poll/1", "cluster", cluster_id=POLLED)
 
 
@@ -50,6 +51,20 @@ def test_a_poll_has_the_id_that_kafka_answered(sent, meta):
 
 def test_without_the_file_a_line_has_no_such_header(sent):
     assert "cluster-id" not in dict(sent(LINE, ""))
+
+
+@pytest.mark.parametrize(
+    ("files", "with_file", "is_warned"), [([LOG], False, True), ([LOG], True, False), ([], False, False)]
+)
+def test_logs_without_an_id_are_a_warning_that_names_the_setting(
+    files, with_file, is_warned, meta, monkeypatch, caplog
+):
+    monkeypatch.setattr(publish, "Producer", MagicMock())
+    collector = Collector(cluster="prod", files=files, meta_properties=meta if with_file else "")
+
+    Publisher(Telemetry(), collector, threading.Event())
+
+    assert ("set [collector] meta_properties" in caplog.text) == is_warned
 
 
 def test_the_ingest_reads_these_headers_on_its_short_way(sent, meta):

@@ -28,7 +28,7 @@ ANSWER = Answer(
     headline=Headline(
         sentence=f"Client {NAME} is slow.", mood="alarm", evidence=[NAME], steps=[NextStep(f"Ask {NAME}.")]
     ),
-    sections=[
+    make_sections=lambda: [
         Section(
             name="all",
             title="All",

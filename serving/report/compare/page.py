@@ -43,8 +43,11 @@ def answer_of(comparison: Comparison) -> Answer:
         mood=mood_of(counted(comparison.deciding)),
         evidence=[f"Caution: {caution}" for caution in comparison.cautions],
     )
-    sections = [_metrics(comparison), _strips(comparison), *_of_many_runs(comparison), _runs(comparison)]
-    return Answer(headline=headline, sections=sections)
+
+    def sections() -> list[Section]:
+        return [_metrics(comparison), _strips(comparison), *_of_many_runs(comparison), _runs(comparison)]
+
+    return Answer(headline=headline, make_sections=sections)
 
 
 def _metrics(comparison: Comparison) -> Section:

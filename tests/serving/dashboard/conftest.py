@@ -10,15 +10,18 @@ from tests.answers import made_gold
 from tests.opened import Opened
 
 
+WHOLE = "#content[aria-busy=false]"
+
+
 class DashboardInBrowser(Opened):
     """The dashboard in the browser."""
 
     address = ""
 
     def go(self, path):
-        """Open a page, and wait for its sentence."""
+        """Open a page, and wait for its sentence and its sections."""
         self.page.goto(f"{self.address}{path.removeprefix('/')}")
-        self.page.wait_for_selector("#verdict h1")
+        self.page.wait_for_selector(f"{WHOLE} #verdict h1")
         return self
 
     @property
@@ -27,8 +30,8 @@ class DashboardInBrowser(Opened):
         return self.page.locator("#verdict h1").inner_text()
 
     def says(self, words):
-        """Wait until the sentence at the top has these words."""
-        self.page.wait_for_selector(f"#verdict h1:has-text({words!r})")
+        """Wait until the sentence at the top has these words, and its sections are there."""
+        self.page.wait_for_selector(f"{WHOLE} #verdict h1:has-text({words!r})")
         return True
 
 

@@ -44,7 +44,8 @@ def written(shown: GoldSelection | Answer, folder: Path, name: str = "report") -
 
 def listed(listing, rows, name="section", lines=()):
     """Return an answer with one table."""
-    return Answer(headline=CALM, sections=[section_of(listing.listed(rows), name, Sentences(lines))])
+    section = section_of(listing.listed(rows), name, Sentences(lines))
+    return Answer(headline=CALM, make_sections=lambda: [section])
 
 
 @pytest.mark.parametrize("case", CASES)
