@@ -53,18 +53,16 @@ def test_without_the_file_a_line_has_no_such_header(sent):
     assert "cluster-id" not in dict(sent(LINE, ""))
 
 
-@pytest.mark.parametrize(
-    ("files", "with_file", "is_warned"), [([LOG], False, True), ([LOG], True, False), ([], False, False)]
-)
-def test_logs_without_an_id_are_a_warning_that_names_the_setting(
-    files, with_file, is_warned, meta, monkeypatch, caplog
-):
+@pytest.mark.parametrize("files", [[LOG], []], ids=["logs", "only scrapes"])
+@pytest.mark.parametrize("has_id", [True, False])
+def test_logs_without_an_id_are_a_warning_that_names_the_setting(files, has_id, meta, monkeypatch, caplog):
     monkeypatch.setattr(publish, "Producer", MagicMock())
-    collector = Collector(cluster="prod", files=files, meta_properties=meta if with_file else "")
+    collector = Collector(cluster="prod", files=files, meta_properties=meta if has_id else "")
 
     Publisher(Telemetry(), collector, threading.Event())
 
-    assert ("set [collector] meta_properties" in caplog.text) == is_warned
+    is_warned = "set [collector] meta_properties" in caplog.text
+    assert is_warned == (bool(files) and not has_id)
 
 
 def test_the_ingest_reads_these_headers_on_its_short_way(sent, meta):

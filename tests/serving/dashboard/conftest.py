@@ -9,7 +9,6 @@ from serving.dashboard.serve import served
 from tests.answers import made_gold
 from tests.opened import Opened
 
-
 WHOLE = "#content[aria-busy=false]"
 
 
