@@ -19,6 +19,7 @@ from answers.fetches import latency, leader_local_means, stock
 from answers.fetches.figures import LEAD, latency_over_time
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links.accusation import Accusation, accusation, accused_rows
+from answers.slow_links.culprits import windows_in_full
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
@@ -72,7 +73,7 @@ def _compared(selection: GoldSelection, followers: Sequence[Row], of: Accusation
     listed = stock.COMPARISON.listed(stock.compared(scrapes, during or followers), query=scrapes.query)
     if not listed.rows:
         return []
-    span = "the time of the finding" if during else "the whole span"
+    span = windows_in_full(of.chief) if of.chief and during else "the whole span"
     lines = [f"Percentiles of {span}."]
     if not scrapes:
         lines.append(
@@ -127,9 +128,12 @@ def _known_ms(row: Row) -> float:
 
 def _means(selection: GoldSelection) -> list[Section]:
     rows = leader_local_means.means(selection)
-    listed = leader_local_means.LISTING.listed(rows)
+    if not rows:
+        return []
+    listed, compared = leader_local_means.LISTING.listed(rows), leader_local_means.COMPARISON.listed(rows)
     sentences = Sentences(leader_local_means.sentences(rows))
-    return [section_of(listed, "leader-local", sentences)] if rows else []
+    after = [compared] if compared.rows else []
+    return [section_of(listed, "leader-local", sentences, after=after)]
 
 
 QUESTION = Question(

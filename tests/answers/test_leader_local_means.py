@@ -114,6 +114,7 @@ def test_log_that_begins_later_is_compared_over_what_it_holds():
     (row,) = yield silver(broker, requests=log)
 
     assert (row["n"], row["leader_local_mean_ms"], row["log_n"]) == (40, 252.5, 20)
+    assert (row["covered_n"], row["covered_leader_local_mean_ms"]) == (20, 5.0)
     assert (round(row["difference_ms"], 6), row["is_within"]) == (-0.1, True)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from answers.slow_links.culprits import findings, headline, is_accused
+from answers.slow_links.culprits import findings, headline, is_accused, windows_in_full
 from tests.serving.report import gold_rows
 from tests.serving.report.gold_rows import NAMELESS, NO_CULPRIT, at
 
@@ -27,6 +27,34 @@ def test_open_finding_is_told_in_the_present_since_its_onset():
 
     assert told.sentence == "Broker 3's link to broker 1 is slow by 20.0 ms since 11:04:20 UTC."
     assert told.mood == "alarm"
+
+
+def test_margin_that_is_larger_than_the_capped_ratio_says_so():
+    """The recorded example: the second-best culprit is better than "no culprit", which the cap hides."""
+    side = {**NAMELESS, "culprit": "leader_side", "broker_id": 1, "leader_id": 1}
+    told = headline([window(0, LINK, since=0, evidence=37.8, runner_up=side, runner_up_margin=86.8)])
+
+    assert told.evidence[-2:] == [
+        'Log-likelihood ratio against "no culprit": at least 37.8, as each window counts only up to a limit.',
+        "Second-best culprit: broker 1's serving side, whose log-likelihood is 86.8 lower (without that "
+        "limit).",
+    ]
+
+
+def test_windows_that_figures_cover_are_named_with_an_onset_before_them():
+    """The window of the onset accuses no broker yet, so it is not among those with the full effect."""
+    rows = [window(0, NO_CULPRIT), window(1, LINK, since=0), window(2, LINK, since=0)]
+    (finding,) = findings(rows)
+
+    between, onset = "2 windows of 10 s between 11:03:10 and 11:03:30 UTC", "(its onset, 11:03:00, is earlier)"
+    assert windows_in_full(finding) == f"the {between} that show the finding in full {onset}"
+    assert headline(rows).evidence[0] == (
+        f"On 2026-11-21, named in 2 windows of 10 s; shown in full by {between} {onset}."
+    )
+    (since_then,) = findings([window(1, LINK, since=1)])
+    assert windows_in_full(since_then) == (
+        "the 1 window of 10 s between 11:03:10 and 11:03:20 UTC that shows the finding in full"
+    )
 
 
 def test_past_finding_is_told_with_its_end():
