@@ -1,6 +1,7 @@
 """A1: fetch latency without the wait in purgatory, compared with stock Kafka's metric."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from answers import time_heat
 from answers.answer import (
@@ -12,12 +13,12 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.fetches import latency, leader_local_means, stock
 from answers.fetches.figures import LEAD, latency_over_time
 from answers.gold.selection import BrokerPair, GoldSelection
+from answers.nothing import without_rows
 from answers.slow_links.accusation import Accusation, accusation, accused_rows
 from answers.slow_links.culprits import windows_in_full
 from schemas.gold.fetch_latency import FETCH_LATENCY
@@ -34,10 +35,8 @@ def answer(selection: GoldSelection) -> Answer:
     rows = latency.fetches(selection)
     if not rows:
         headline = Headline(sentence="There is no fetch in this span.", mood="unsure")
-        return Answer(
-            headline=headline,
-            sections=[empty_section("fetches", "Fetches", "no fetch."), *_means(selection)],
-        )
+        nothing = without_rows(selection, headline, name="fetches", title="Fetches", what="no fetch.")
+        return replace(nothing, sections=[*nothing.sections, *_means(selection)])
     of = accusation(selection)
     followers = [row for row in rows if row["kind"] == "follower"]
     return Answer(

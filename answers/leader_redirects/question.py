@@ -9,12 +9,12 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.gold.selection import GoldSelection
 from answers.leader_redirects import redirects
 from answers.leader_redirects.figures import redirect_times
+from answers.nothing import without_rows
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 
 
@@ -26,7 +26,7 @@ def answer(selection: GoldSelection) -> Answer:
     name, title = "redirect", "How long clients were without a leader"
     if not events:
         what = "no leader moved or died under a client."
-        return Answer(headline=headline, sections=[empty_section(name, title, what)])
+        return without_rows(selection, headline, name=name, title=title, what=what)
     figure = DrawnFigure(
         name="redirect-times",
         figure=redirect_times(events),

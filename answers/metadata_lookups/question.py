@@ -9,7 +9,6 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.events.found import events
@@ -18,6 +17,7 @@ from answers.gold.selection import GoldSelection
 from answers.metadata_lookups import lookups
 from answers.metadata_lookups.figures import lookups_over_time
 from answers.next_steps.clients import of_lookups
+from answers.nothing import without_rows
 from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
 
 
@@ -33,7 +33,7 @@ def answer(selection: GoldSelection) -> Answer:
     )
     name, title = "topics-per-lookup", "Topics per lookup"
     if not rows:
-        return Answer(headline=headline, sections=[empty_section(name, title, "no METADATA request.")])
+        return without_rows(selection, headline, name=name, title=title, what="no METADATA request.")
     figure = DrawnFigure(
         name="lookups-over-time",
         figure=with_lane(lookups_over_time(lookups.over_time(selection)), events(selection)),

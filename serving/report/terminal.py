@@ -55,7 +55,7 @@ def answer_lines(answer: Answer) -> list[str]:
         line
         for section in answer.sections
         for one in section.missing
-        for line in textwrap.wrap(f"no data: {one.what} Filled by {one.fill}.", WIDTH)
+        for line in textwrap.wrap(one.words + f" Filled by {one.fill}." * bool(one.fill), WIDTH)
     ]
     return [*summary(answer.headline), *captured.get().splitlines(), *missing]
 
