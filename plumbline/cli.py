@@ -126,7 +126,7 @@ def _print_version(is_asked: bool) -> None:  # noqa: FBT001 (Typer calls it with
 @app.callback()
 def _all(
     *,
-    version: Annotated[  # noqa: ARG001 (its callback prints and ends)
+    version: Annotated[
         bool,
         typer.Option(
             "--version",

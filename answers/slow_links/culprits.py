@@ -219,10 +219,11 @@ def evidence_of(finding: Finding) -> list[str]:
     """Return the evidence of a finding as sentences."""
     row, last = finding.row, finding.last
     low, high = row.get("effect_low_ms"), row.get("effect_high_ms")
+    named = f"named in {_count(finding.windows, 'window')} of 10 s"
+    in_full = f"shown in full by {_core(finding)}{_onset(finding)}"
     lines = [
         *([finding.basis] if finding.basis else []),
-        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, named in {_count(finding.windows, 'window')} of 10 s; "
-        f"shown in full by {_core(finding)}{_onset(finding)}.",
+        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, {named}; {in_full}.",
     ]
     if row["culprit"] == "link":
         lines.append(f"Follower {row['follower_id']} fetches from leader {row['leader_id']}.")

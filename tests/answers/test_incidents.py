@@ -85,8 +85,8 @@ def test_incidents_of_a_cluster_are_what_the_answers_find(east):
     assert (slow["since"], slow["effect"]) == (at(SLOW_FROM), "20.1 ms per round trip")
     assert slow["next_steps"] == [*of_culprit(finding.row), look_closer("east", at(SLOW_FROM), None)]
     assert slow["evidence"][1] == (
-        "On 2026-11-21, named in 18 windows of 10 s; shown in full by 18 windows of 10 s between 11:02:00 and "
-        "11:05:00 UTC."
+        "On 2026-11-21, named in 18 windows of 10 s; shown in full by 18 windows of 10 s between 11:02:00 "
+        "and 11:05:00 UTC."
     )
     [over] = of_kind(rows, "throttle")
     assert over["found"].startswith("Broker 1, leader (sent): over limit; ")

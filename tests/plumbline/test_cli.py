@@ -46,7 +46,7 @@ def test_an_unknown_command_is_refused_with_the_closest_name():
 def test_version_names_plumbline_spark_and_delta_as_they_are_locked():
     shown, helped = (CliRunner().invoke(app, [option]) for option in ("--version", "--help"))
 
-    locked = dict(re.findall(r"^(pyspark|delta-spark)==(\S+)", LOCK.read_text(encoding="utf-8"), re.MULTILINE))
+    locked = dict(re.findall(r"^(pyspark|delta-spark)==(\S+)", LOCK.read_text(), re.MULTILINE))
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert (shown.exit_code, shown.output) == (
         0,

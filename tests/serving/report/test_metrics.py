@@ -35,8 +35,8 @@ def test_all_figures_of_a_row_have_one_basis():
     rows = [metric_rows.mean("FetchConsumer", 3.29, **covered, **log), metric_rows.mean("Produce", 3.29)]
 
     assert sentences(rows)[0] == (
-        "broker-1, FetchConsumer: leader_local 3.29 ms on average over 4,000 requests; the request log agrees "
-        "with 1.36 ms over 1,000 in its windows: 1.17 ms, difference +0.19 ms"
+        "broker-1, FetchConsumer: leader_local 3.29 ms on average over 4,000 requests; the request log "
+        "agrees with 1.36 ms over 1,000 in its windows: 1.17 ms, difference +0.19 ms"
     )
     compared = leader_local_means.COMPARISON.listed(rows)
     cells = [[column.cell(row) for column in compared.listing.columns] for row in compared.rows]
