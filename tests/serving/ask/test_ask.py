@@ -57,6 +57,14 @@ def test_rows_are_those_of_the_filters(conf):
     assert brokers == [12, 8]
 
 
+def test_json_has_as_many_rows_as_documented_and_says_how_many_there_are(conf, monkeypatch):
+    monkeypatch.setattr("serving.ask.answering.MOST_ROWS", 5)
+
+    table = json.loads(run(conf, "slow-links", "--json").stdout)["tables"]["pair_table"]
+
+    assert (len(table["rows"]), table["rows_in_all"]) == (5, 12)
+
+
 def test_ids_of_incidents_are_whole_at_the_terminal(conf):
     """An id is copied into `ask incident --incident ID`."""
     rows = json.loads(run(conf, "incidents", "--json").stdout)["tables"]["incidents"]["rows"]
