@@ -209,7 +209,7 @@ def of_outcomes(**counts):
 
 
 NOTHING_HELD = {
-    "no request": ([], "There is no produce request", "unsure"),
+    "nothing read": ([], "Nothing is known about this span", "unsure"),
     "none waited": ([of_outcomes(n_not_held=40)], "No produce request waited", "calm"),
     "all failed": (
         [of_outcomes(n_failed=40)],

@@ -12,6 +12,7 @@ from answers.events.found import EVENTS
 from answers.incidents import question as incident_question
 from answers.incidents.found import incidents
 from answers.listing import Listed
+from answers.produce_held import question as produce
 from answers.produce_held import slowest
 from answers.questions import QUESTIONS, whole_answer
 from answers.throttles import question as throttles
@@ -68,6 +69,12 @@ def test_a_span_that_was_read_and_in_which_nothing_happened_advises_to_run_no_jo
     assert before == "Nothing is known about this span: it was not read." != quiet
     assert unread.fill == FILLED_BY_GOLD
     assert unread.words == "no data: the newest window, 2026-11-21 11:00:00 UTC, is before this span."
+
+
+def test_no_produce_request_is_said_of_a_span_that_was_read():
+    sentence, _ = without(produce.QUESTION, tables={BROKER_RTT: [made_gold.rtt(0, 2, 1)]}, cluster="east")
+
+    assert sentence == "There is no produce request in this span."
 
 
 def test_a_gap_within_the_data_is_not_a_quiet_time():
