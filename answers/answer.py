@@ -64,10 +64,15 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is missing, and the command that fills it."""
+    """What is missing, and the command that fills it; empty if the data was read, and there is nothing."""
 
     what: str
     fill: str
+
+    @property
+    def words(self) -> str:
+        """What is missing, and whether data is."""
+        return f"{'no data' if self.fill else 'nothing to show'}: {self.what}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class Column:
     style: str = ""  # CSS classes: big, dim, strong, path (may wrap), mono, pre
     whole: str = ""  # the column with the whole text of a shortened cell
     in_terminal: bool = True
+    is_whole: bool = False  # the terminal never folds it: an id is there to be copied
     is_alarm: Callable[[Row], bool] | None = None
 
     def classes(self, row: Row | None = None) -> str:

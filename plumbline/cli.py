@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -115,6 +115,25 @@ app = _app(
 )
 
 
+def _print_version(is_asked: bool) -> None:  # noqa: FBT001 (Typer calls it with the option's value)
+    if is_asked:
+        from conf.version import versions  # noqa: PLC0415 (no other command needs them)
+
+        typer.echo(", ".join(f"{name} {version}" for name, version in versions().items()))
+        raise typer.Exit
+
+
 @app.callback()
-def _all() -> None:
+def _all(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the versions of Plumbline, Spark and Delta.",
+        ),
+    ] = False,
+) -> None:
     """Do nothing: with a callback, Typer makes a group."""

@@ -37,9 +37,9 @@ _SUMS = ", ".join(
         *(f"{value} AS {name}" for name, value in counts_apart("from_at", "to_at").items()),
     )
 )
-_OF_SAME = """covered_total_sum_ms / nullif(covered_n, 0)
-    - covered_remote_sum_ms / nullif(covered_n_remote, 0)"""
-_IS_COMPARABLE = f"abs(log_n - covered_n) <= covered_n * {SAME_REQUESTS} AND leader_local_mean_ms IS NOT NULL"
+_OF_COVERED = """CASE WHEN leader_local_mean_ms IS NOT NULL THEN
+    covered_total_sum_ms / nullif(covered_n, 0) - covered_remote_sum_ms / nullif(covered_n_remote, 0) END"""
+_IS_COMPARABLE = f"abs(log_n - covered_n) <= covered_n * {SAME_REQUESTS}"
 MEANS_OF_SPAN = f"""
     WITH picked AS (SELECT * FROM gold.leader_local_mean WHERE {IN_SPAN}),
     sums AS (
@@ -50,10 +50,13 @@ MEANS_OF_SPAN = f"""
     means AS (SELECT *, {", ".join(f"{value} AS {name}" for name, value in MEANS.items())} FROM sums),
     compared AS (
         SELECT *, log_sum_ms / nullif(log_n, 0) AS log_leader_local_mean_ms,
-               CASE WHEN {_IS_COMPARABLE} THEN {_OF_SAME} - log_leader_local_mean_ms END AS difference_ms
+               {_OF_COVERED} AS covered_leader_local_mean_ms,
+               CASE WHEN {_IS_COMPARABLE} THEN covered_leader_local_mean_ms - log_leader_local_mean_ms END
+                   AS difference_ms
         FROM means
     )
-    SELECT * REPLACE (n::BIGINT AS n, n_remote::BIGINT AS n_remote, log_n::BIGINT AS log_n),
+    SELECT * REPLACE (n::BIGINT AS n, n_remote::BIGINT AS n_remote, log_n::BIGINT AS log_n,
+                      covered_n::BIGINT AS covered_n),
            abs(difference_ms) <= {tolerance_ms("log_leader_local_mean_ms")} AS is_within
     FROM compared ORDER BY node, request"""
 WINDOWS = f"SELECT * FROM gold.leader_local_mean WHERE {IN_SPAN} ORDER BY window_start, node, request"
@@ -86,8 +89,10 @@ def _of_mean(row: Row) -> str:
     if row["difference_ms"] is None:
         return start
     agrees = "the request log agrees" if row["is_within"] else "the request log differs"
+    covered = f"{ms(row['covered_leader_local_mean_ms'])} ms over {count(row['covered_n'])} in its windows"
+    basis = "" if row["covered_n"] == row["n"] else f" with {covered}"
     log_ms = ms(row["log_leader_local_mean_ms"])
-    return f"{start}; {agrees}: {log_ms} ms, difference {row['difference_ms']:+.2f} ms"
+    return f"{start}; {agrees}{basis}: {log_ms} ms, difference {row['difference_ms']:+.2f} ms"
 
 
 def _busiest_first(rows: Sequence[Row]) -> list[Row]:
@@ -109,11 +114,6 @@ LISTING = Listing(
         listing.milliseconds("total mean ms", "total_mean_ms"),
         listing.milliseconds("remote mean ms", "remote_mean_ms"),
         listing.milliseconds("leader's own mean ms", "leader_local_mean_ms", style="strong"),
-        listing.milliseconds("mean of the request log ms", "log_leader_local_mean_ms", in_terminal=False),
-        listing.count("n of the request log", "log_n", in_terminal=False),
-        listing.milliseconds(
-            "differs by ms", "difference_ms", is_alarm=lambda row: row["is_within"] is False
-        ),
         listing.count("restarts", "resets", in_terminal=False),
         Column(
             "why there is none",
@@ -123,4 +123,22 @@ LISTING = Listing(
             style="path",
         ),
     ),
+)
+COMPARISON = Listing(
+    name="leader-local-log-table",
+    title="Metrics and request log, in the windows that the log covers",
+    lead="All figures of a row are of the windows in which the log has at least 80 % of the requests.",
+    rows=lambda rows: _busiest_first([row for row in rows if row["log_n"] is not None]),
+    columns=(
+        listing.text("node", "node"),
+        listing.text("request", "request"),
+        listing.count("n", "covered_n"),
+        listing.milliseconds("leader's own mean ms", "covered_leader_local_mean_ms", style="strong"),
+        listing.count("n of the log", "log_n"),
+        listing.milliseconds("mean of the log ms", "log_leader_local_mean_ms"),
+        listing.milliseconds(
+            "differs by ms", "difference_ms", is_alarm=lambda row: row["is_within"] is False
+        ),
+    ),
+    about={"differs by ms": "Empty if the numbers of requests differ by more than 5 %."},
 )

@@ -1,6 +1,7 @@
 """A1: fetch latency without the wait in purgatory, compared with stock Kafka's metric."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from answers import time_heat
 from answers.answer import (
@@ -12,13 +13,14 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.fetches import latency, leader_local_means, stock
 from answers.fetches.figures import LEAD, latency_over_time
 from answers.gold.selection import BrokerPair, GoldSelection
+from answers.nothing import without_rows
 from answers.slow_links.accusation import Accusation, accusation, accused_rows
+from answers.slow_links.culprits import windows_in_full
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
@@ -33,10 +35,8 @@ def answer(selection: GoldSelection) -> Answer:
     rows = latency.fetches(selection)
     if not rows:
         headline = Headline(sentence="There is no fetch in this span.", mood="unsure")
-        return Answer(
-            headline=headline,
-            make_sections=lambda: [empty_section("fetches", "Fetches", "no fetch."), *_means(selection)],
-        )
+        nothing = without_rows(selection, headline, name="fetches", title="Fetches", what="no fetch.")
+        return replace(nothing, make_sections=lambda: [*nothing.sections, *_means(selection)])
     of = accusation(selection)
     followers = [row for row in rows if row["kind"] == "follower"]
     return Answer(
@@ -72,7 +72,7 @@ def _compared(selection: GoldSelection, followers: Sequence[Row], of: Accusation
     listed = stock.COMPARISON.listed(stock.compared(scrapes, during or followers), query=scrapes.query)
     if not listed.rows:
         return []
-    span = "the time of the finding" if during else "the whole span"
+    span = windows_in_full(of.chief) if of.chief and during else "the whole span"
     lines = [f"Percentiles of {span}."]
     if not scrapes:
         lines.append(
@@ -127,9 +127,12 @@ def _known_ms(row: Row) -> float:
 
 def _means(selection: GoldSelection) -> list[Section]:
     rows = leader_local_means.means(selection)
-    listed = leader_local_means.LISTING.listed(rows)
+    if not rows:
+        return []
+    listed, compared = leader_local_means.LISTING.listed(rows), leader_local_means.COMPARISON.listed(rows)
     sentences = Sentences(leader_local_means.sentences(rows))
-    return [section_of(listed, "leader-local", sentences)] if rows else []
+    after = [compared] if compared.rows else []
+    return [section_of(listed, "leader-local", sentences, after=after)]
 
 
 QUESTION = Question(

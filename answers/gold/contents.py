@@ -1,6 +1,6 @@
 """What gold has of a cluster: the oldest and the newest window, and the values of filters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +30,23 @@ VALUES = {
     for name, columns in NAMED.items()
 }
 """The values of each filter, with the tables that they are in."""
+
+
+OF_REQUEST_LOG = frozenset(
+    ("broker_rtt", "fetch_latency", "leader_redirect", "metadata_lookup", "partition_skew", "produce_held")
+)
+"""Tables whose windows only have rows if a request log was read."""
+
+
+def _has_row(names: Collection[str]) -> str:
+    """Return the query whether one of some tables has a window in the span."""
+    windows = (table.name for table in GOLD if {"cluster", "window_start"} <= set(table.schema.names))
+    found = (f"EXISTS (FROM gold.{name} WHERE {IN_SPAN})" for name in windows if name in names)
+    return f"SELECT {' OR '.join(found)} AS is_read"
+
+
+READ_FROM_REQUEST_LOG = _has_row(OF_REQUEST_LOG)
+READ_AT_ALL = _has_row([table.name for table in GOLD])
 
 
 def edges(gold: GoldReader, cluster: str | None) -> Row:

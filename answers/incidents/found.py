@@ -270,10 +270,10 @@ INCIDENTS = Listing(
     columns=(
         listing.text("found", "found", style="path"),
         listing.words("kind", "kind", in_terminal=False),
-        listing.instant("from, UTC", "since"),
+        listing.instant("from, UTC", "since", in_terminal=False),
         listing.instant("to, UTC", "until", in_terminal=False),
         listing.text("effect", "effect", style="path", in_terminal=False),
         listing.text("state", "state", is_alarm=lambda row: row["state"] == OPEN),
-        listing.text("incident", "incident", style="mono"),
+        listing.text("incident", "incident", style="mono", is_whole=True),
     ),
 )

@@ -6,11 +6,13 @@ from datetime import timedelta
 from answers.answer import Answer, Download, Headline, Question, Section, empty_section, section_of
 from answers.data_quality import question as data_quality
 from answers.formats import count
+from answers.gold.contents import READ_AT_ALL
 from answers.gold.selection import GoldSelection, step_of
 from answers.incidents.found import ENDED, INCIDENTS, OPEN, incident_of, incidents
 from answers.incidents.note import markdown
 from answers.leader_redirects import question as leader_redirects
 from answers.metadata_lookups import question as metadata_lookups
+from answers.nothing import without_rows
 from answers.produce_held import hurt
 from answers.slow_links import question as slow_links
 from answers.slow_links.culprits import findings
@@ -36,9 +38,15 @@ def answer(selection: GoldSelection) -> Answer:
     """Return the list of incidents of the span."""
     rows = incidents(selection)
     if not rows:
-        section = empty_section("incidents-of", INCIDENTS.title, "no incident in this span.")
-        headline = Headline(sentence="No incident.", mood="calm")
-        return Answer(headline=headline, make_sections=lambda: [section])
+        return without_rows(
+            selection,
+            Headline(sentence="No incident.", mood="calm"),
+            name="incidents-of",
+            title=INCIDENTS.title,
+            what="no incident in this span.",
+            read=READ_AT_ALL,
+            source="data",
+        )
     going = sum(row["state"] == OPEN for row in rows)
     sentence = f"{_number(going, 'open')}, {count(len(rows) - going)} {ENDED}."
     mood = "alarm" if going else "unsure"

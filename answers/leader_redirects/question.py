@@ -9,12 +9,12 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.gold.selection import GoldSelection
 from answers.leader_redirects import redirects
 from answers.leader_redirects.figures import redirect_times
+from answers.nothing import without_rows
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 
 
@@ -26,8 +26,7 @@ def answer(selection: GoldSelection) -> Answer:
     name, title = "redirect", "How long clients were without a leader"
     if not events:
         what = "no leader moved or died under a client."
-        nothing = empty_section(name, title, what)
-        return Answer(headline=headline, make_sections=lambda: [nothing])
+        return without_rows(selection, headline, name=name, title=title, what=what)
 
     def sections() -> list[Section]:
         figure = DrawnFigure(

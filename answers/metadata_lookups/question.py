@@ -9,7 +9,6 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.events.found import events
@@ -18,6 +17,7 @@ from answers.gold.selection import GoldSelection
 from answers.metadata_lookups import lookups
 from answers.metadata_lookups.figures import lookups_over_time
 from answers.next_steps.clients import of_lookups
+from answers.nothing import without_rows
 from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
 
 
@@ -33,8 +33,7 @@ def answer(selection: GoldSelection) -> Answer:
     )
     name, title = "topics-per-lookup", "Topics per lookup"
     if not rows:
-        nothing = empty_section(name, title, "no METADATA request.")
-        return Answer(headline=headline, make_sections=lambda: [nothing])
+        return without_rows(selection, headline, name=name, title=title, what="no METADATA request.")
 
     def sections() -> list[Section]:
         figure = DrawnFigure(

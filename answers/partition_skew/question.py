@@ -9,10 +9,10 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.gold.selection import GoldSelection
+from answers.nothing import without_rows
 from answers.partition_skew import sentences as skew
 from answers.partition_skew.figures import shares
 from answers.partition_skew.spread import MIN_BATCHES, partitions, producers
@@ -32,8 +32,7 @@ def answer(selection: GoldSelection) -> Answer:
     title = "Shares of the partitions"
     if not listed.rows:
         what = "no producer wrote to a topic of several partitions in this span."
-        nothing = empty_section("shares-of", title, what)
-        return Answer(headline=headline, make_sections=lambda: [nothing])
+        return without_rows(selection, headline, name="shares-of", title=title, what=what)
 
     def sections() -> list[Section]:
         figure = DrawnFigure(

@@ -10,10 +10,10 @@ from answers.answer import (
     Headline,
     Question,
     Section,
-    empty_section,
     section_of,
 )
 from answers.gold.selection import GoldSelection
+from answers.nothing import without_rows
 from answers.produce_held import held, slowest, verdict
 from answers.produce_held.figures import held_matrix, parts_over_time
 from answers.slow_links.accusation import accusation
@@ -37,8 +37,9 @@ def answer(selection: GoldSelection) -> Answer:
     others = [section_of(rows, "not-named")] if (rows := held.NOT_NAMED.listed(pairs)).rows else []
     if not named:
         what = "no PRODUCE request that waited for a follower."
-        nothing = empty_section("held", "Who holds produce back", what)
-        return Answer(headline=verdict.without(pairs), make_sections=lambda: [nothing, *others])
+        quiet = verdict.without(pairs)
+        answer = without_rows(selection, quiet, name="held", title="Who holds produce back", what=what)
+        return replace(answer, make_sections=lambda: [*answer.sections, *others])
     found = held.chief(selection)
     shown = found.row if found else named[0]
 

@@ -149,7 +149,8 @@ def _with_effect_of_all(finding: Finding, pairs: Sequence[Row]) -> Finding:
     effect_ms = median(row["rise_ms"] for row in inside) - (median(outside) if outside else 0.0)
     basis = (
         f"{effect_ms:.1f} ms: {inside[0]['estimator']} of {min(row['n'] for row in inside)} round trips "
-        "per pair in these windows, less its quiet level and less the rise of the other pairs."
+        "per pair in the windows that show it in full, less its quiet level and less the rise of the other "
+        "pairs."
     )
     return replace(finding, effect_ms=effect_ms, basis=basis)
 
@@ -199,25 +200,46 @@ def clock(instant: datetime) -> str:
     return instant.astimezone(UTC).strftime("%H:%M:%S")
 
 
+def windows_in_full(finding: Finding) -> str:
+    """Return in words the windows that figures of a finding cover; those of its onset can be left out."""
+    be = "shows" if len(finding.core) == 1 else "show"
+    return f"the {_core(finding)} that {be} the finding in full{_onset(finding)}"
+
+
+def _core(finding: Finding) -> str:
+    between = f"between {clock(finding.core[0])} and {clock(finding.core[-1] + WINDOW)} UTC"
+    return f"{_count(len(finding.core), 'window')} of 10 s {between}"
+
+
+def _onset(finding: Finding) -> str:
+    return f" (its onset, {clock(finding.since)}, is earlier)" if finding.since < finding.core[0] else ""
+
+
 def evidence_of(finding: Finding) -> list[str]:
     """Return the evidence of a finding as sentences."""
     row, last = finding.row, finding.last
     low, high = row.get("effect_low_ms"), row.get("effect_high_ms")
+    named = f"named in {_count(finding.windows, 'window')} of 10 s"
+    in_full = f"shown in full by {_core(finding)}{_onset(finding)}"
     lines = [
         *([finding.basis] if finding.basis else []),
-        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, over {_count(finding.windows, 'window')} of 10 s.",
+        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, {named}; {in_full}.",
     ]
     if row["culprit"] == "link":
         lines.append(f"Follower {row['follower_id']} fetches from leader {row['leader_id']}.")
     if low is not None and high is not None:
         lines.append(f"In its median window alone: {low:.1f} to {high:.1f} ms (95 % interval).")
     if last.get("evidence") is not None:
-        lines.append(f'Log-likelihood ratio against "no culprit": {last["evidence"]:.1f}.')
+        # The evidence of a window is capped, for all shapes by the same amount: their margin is not capped.
+        lines.append(
+            f'Log-likelihood ratio against "no culprit": at least {last["evidence"]:.1f}, as each window '
+            "counts only up to a limit."
+        )
     runner_up = last.get("runner_up")
     if runner_up and runner_up.get("culprit"):
         margin = last.get("runner_up_margin")
-        lower = "" if margin is None else f" (log-likelihood {margin:.1f} lower)"
-        lines.append(f"Second-best explanation: {who(runner_up)}{lower}.")
+        lower = "" if margin is None else f", whose log-likelihood is {margin:.1f} lower (without that limit)"
+        lines.append(f"Second-best culprit: {who(runner_up)}{lower}.")
     return [*lines, *_basis(last)]
 
 
@@ -282,6 +304,6 @@ FINDINGS = Listing(
         "effect ms": "Of the first finding to report: of all its windows together. Of others: of the window "
         "with the median effect.",
         "95 % interval ms": "Of the window with the median effect alone.",
-        "log-likelihood ratio": 'Against "no culprit".',
+        "log-likelihood ratio": 'Against "no culprit". At least this: each window counts only up to a limit.',
     },
 )

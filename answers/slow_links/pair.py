@@ -21,7 +21,7 @@ from answers.fetches.slowest import LONGEST, MOST, REQUESTS, slowest
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links import round_trips
 from answers.slow_links.accusation import Accusation, accusation
-from answers.slow_links.culprits import Finding, clock, is_accused
+from answers.slow_links.culprits import Finding, clock, is_accused, windows_in_full
 from answers.slow_links.figures import rtt_over_time
 from answers.slow_links.round_trips import METHODS
 
@@ -45,11 +45,12 @@ def answer(selection: GoldSelection) -> Answer:
 
 
 def _headline(selection: GoldSelection, pair: BrokerPair, chief: Finding | None) -> Headline:
-    rows = round_trips.round_trips(selection, only=chief.core, pairs=[pair]) if chief else []
-    rows = rows or round_trips.round_trips(selection, pairs=[pair])
+    in_full = round_trips.round_trips(selection, only=chief.core, pairs=[pair]) if chief else []
+    rows = in_full or round_trips.round_trips(selection, pairs=[pair])
     best = min(rows, key=lambda row: METHODS.index(row["method"]), default=None)
     baseline = round_trips.baseline(selection, pair, best["method"]) if best else {}
-    sentence, evidence = round_trips.headline(pair, best, baseline, is_finding=chief is not None)
+    span = {"span": windows_in_full(chief)} if chief and in_full else {}
+    sentence, evidence = round_trips.headline(pair, best, baseline, **span)
     is_known = best is not None and best["rtt_ms"] is not None
     mood = "unsure" if not is_known else "alarm" if chief else "calm"
     return Headline(sentence=sentence, mood=mood, evidence=evidence)

@@ -25,7 +25,7 @@ from answers.gold.reader import QueryRows
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links import culprits, injected_delay, round_trips
 from answers.slow_links.accusation import Accusation, accusation, accused_rows, quiet_rows
-from answers.slow_links.culprits import clock
+from answers.slow_links.culprits import Finding, clock, windows_in_full
 from answers.slow_links.figures import heat_map, rtt_over_time
 from answers.slow_links.injected_delay import injected_against_measured
 from answers.slow_links.matrix import brokers_of, change_scale_ms, matrices, scale_ms
@@ -58,22 +58,23 @@ def answer(selection: GoldSelection) -> Answer:
 
 
 def _sections(selection: GoldSelection, of: Accusation) -> list[Section]:
-    shown = round_trips.round_trips(selection, only=of.chief.core) if of.chief else QueryRows()
-    shown = shown or round_trips.round_trips(selection)
-    sections = [_matrix(selection, shown, of)]
+    in_full = round_trips.round_trips(selection, only=of.chief.core) if of.chief else QueryRows()
+    shown = in_full or round_trips.round_trips(selection)
+    sections = [_matrix(selection, shown, of.chief if in_full else None)]
     if shown:
         listed = round_trips.PAIRS.listed(round_trips.pair_rows(shown, of.quiet), of.is_of)
         sections.append(section_of(replace(listed, query=shown.query), "pair-list"))
     return [*sections, *_truth(selection), *_compared(selection), *_over_time(selection, shown, of)]
 
 
-def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Section:
+def _matrix(selection: GoldSelection, rows: Sequence[Row], chief: Finding | None) -> Section:
+    """Return the matrix of `rows`: those of the finding `chief`, else of the whole span."""
     title = "Round trip of each pair of brokers"
     if not rows:
         why = too_late(selection) or "no round trip of a pair of brokers is in this span."
         return empty_section("pairs", title, why)
     since, until = min(row["since"] for row in rows), max(row["until"] for row in rows)
-    span = "the time of the finding" if of.chief else "the whole span"
+    span = f"the whole span, {clock(since)} to {clock(until)} UTC"
     known = racks(selection)
     shown = matrices(rows, by_rack(brokers_of(rows), known))
     of_racks = RACK_PAIRS.listed(rack_pairs(rows, known))
@@ -89,7 +90,7 @@ def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Se
     return Section(
         name="pairs",
         title=title,
-        lead=f"Rows fetch, columns serve. Figures of {span}, {clock(since)} to {clock(until)} UTC.",
+        lead=f"Rows fetch, columns serve. Figures of {windows_in_full(chief) if chief else span}.",
         blocks=[FigureRow(drawn), *([of_racks] if of_racks.rows else []), METHOD],
     )
 

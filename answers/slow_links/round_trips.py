@@ -122,9 +122,9 @@ def baseline(selection: GoldSelection, pair: BrokerPair, method: str) -> Row:
 
 
 def headline(
-    pair: tuple[int, int], row: Row | None, baseline: Row, *, is_finding: bool
+    pair: tuple[int, int], row: Row | None, baseline: Row, span: str = "the whole span"
 ) -> tuple[str, list[str]]:
-    """Return the sentence about a pair's round trip and its baseline, and its evidence."""
+    """Return the sentence about a pair's round trip over a span and its baseline, and its evidence."""
     follower, leader = pair
     if row is None or row["rtt_ms"] is None:
         n = row["n"] if row else 0
@@ -132,7 +132,6 @@ def headline(
         return sentence, [f"{MIN_N_P50} are needed for a median."]
     usual_ms, windows = baseline[f"{row['estimator']}_ms"], baseline["windows"]
     than = f"; its baseline is {ms(usual_ms)} ms." if usual_ms is not None else "."
-    span = "the time of the finding" if is_finding else "the whole span"
     evidence = (
         f"{row['estimator']} of {row['n']:,} {row['method']} round trips over {span}, "
         f"95 % interval {ms(row['rtt_low_ms'])} to {ms(row['rtt_high_ms'])} ms."

@@ -1,5 +1,7 @@
 """A4: whether replication is kept to its throttle, and when moves of replicas end."""
 
+from dataclasses import replace
+
 from answers.answer import (
     Answer,
     AnswerRows,
@@ -9,13 +11,14 @@ from answers.answer import (
     Question,
     Section,
     Sentences,
-    empty_section,
     section_of,
 )
 from answers.events.found import events
 from answers.events.lane import with_lane
+from answers.gold.contents import READ_FROM_REQUEST_LOG
 from answers.gold.selection import GoldSelection
 from answers.next_steps.throttles import of_throttle
+from answers.nothing import POLLED, is_read, without_rows
 from answers.throttles.figures import rates_over_time
 from answers.throttles.limits import limits, traffic, windows
 from answers.throttles.listings import MOVES, THROTTLES
@@ -41,9 +44,7 @@ def answer(selection: GoldSelection) -> Answer:
     steps = [step for row in worst_first(throttles) if is_bad(row) for step in of_throttle(row)]
     shown = Headline(sentence=headline(throttles, moved), mood=mood, steps=steps[:MOST_STEPS])
     if not throttles and not moved:
-        what = "neither a throttle nor a move was seen."
-        nothing = empty_section("throttles", THROTTLES.title, what)
-        return Answer(headline=shown, make_sections=lambda: [nothing])
+        return _nothing(selection, shown)
 
     def sections() -> list[Section]:
         figure = DrawnFigure(
@@ -57,6 +58,18 @@ def answer(selection: GoldSelection) -> Answer:
         return [*([kept] if throttles else []), *([moving] if moved else [])]
 
     return Answer(headline=shown, make_sections=sections, news=bad_throttles(throttles))
+
+
+def _nothing(selection: GoldSelection, quiet: Headline) -> Answer:
+    """Return that no throttle was set, from the request log or from polls, or that nothing was read."""
+    names = {"name": "throttles", "title": THROTTLES.title}
+    if not is_read(selection, READ_FROM_REQUEST_LOG) and is_read(selection, POLLED):
+        polled = "No throttle was set in this span."
+        quiet = replace(quiet, sentence=polled, evidence=["Without a request log, moves are not known."])
+        return without_rows(selection, quiet, **names, what="the polled settings have none.", read=POLLED)
+    what = "neither was logged. What was set before the first line that was read is not known."
+    source = "request log and no poll of the cluster's settings"
+    return without_rows(selection, quiet, **names, what=what, source=source)
 
 
 QUESTION = Question(

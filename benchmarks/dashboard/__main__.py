@@ -2,7 +2,11 @@
 How long users of the dashboard wait: `python -m benchmarks.dashboard --warehouse DIR [--shots DIR]`.
 
 In a real browser: from the address to the sentence at the top, each time in a new browser with nothing
-cached, and from the choice of a filter to the filtered page. `--shots` takes the pictures of `docs/img`.
+cached, and from the choice of a filter to the filtered page. `--shots` takes the pictures of `docs/img`:
+dashboard.png, and report.png of a `--report`. The picture of the example's report needs no warehouse:
+
+    plumbline report --example --html build/example.html --json build/example.json
+    python -m benchmarks.dashboard --report build/example.html --shots docs/img
 """
 
 import argparse
@@ -22,7 +26,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
-WIDTH, HEIGHT = 1280, 900
+WIDTH, HEIGHT, PICTURE_HEIGHT = 1280, 900, 1250
 UNTIL_NARROWED = """option => new Promise(done => {
   const rows = () => document.querySelectorAll("#pair-table tbody tr").length;
   const before = rows(), began = performance.now();
@@ -38,24 +42,33 @@ UNTIL_NARROWED = """option => new Promise(done => {
 def main() -> None:
     """Measure, and print each median and maximum."""
     options = argparse.ArgumentParser(description="How long users of the dashboard wait.")
-    options.add_argument("--warehouse", type=Path, required=True)
+    options.add_argument("--warehouse", type=Path, help="without it, nothing is measured")
     options.add_argument("--rounds", type=int, default=12)
     options.add_argument("--shots", type=Path, help="folder for dashboard.png and report.png")
     options.add_argument("--report", type=Path, help="report.html to photograph too")
     arguments = options.parse_args()
+    if arguments.report and not arguments.shots:
+        options.error("--report needs --shots, the folder of its picture")
     chromium = shutil.which("chromium")
-    app = make(GoldReader.of_warehouse(arguments.warehouse.resolve()), names_of("127.0.0.1"))
-    with served(app) as address, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS.split())
-        firsts = [first_page(browser, address) for _ in range(arguments.rounds)]
+        if arguments.warehouse:
+            measure(browser, arguments.warehouse, arguments.rounds, arguments.shots)
+        if arguments.report:
+            photograph(browser, arguments.report.resolve().as_uri(), arguments.shots / "report.png")
+        browser.close()
+
+
+def measure(browser: Browser, warehouse: Path, rounds: int, shots: Path | None) -> None:
+    """Serve a warehouse, print the waits, and take a picture if `shots` is a folder."""
+    app = make(GoldReader.of_warehouse(warehouse.resolve()), names_of("127.0.0.1"))
+    with served(app) as address:
+        firsts = [first_page(browser, address) for _ in range(rounds)]
         print(f"the very first page of a server: {firsts[0]:.0f} ms")
         say("first page, nothing cached in the browser", firsts[1:])
-        say("a filter", filters(browser, address, arguments.rounds))
-        if arguments.shots:
-            photograph(browser, address, arguments.shots / "dashboard.png")
-            if arguments.report:
-                photograph(browser, arguments.report.resolve().as_uri(), arguments.shots / "report.png")
-        browser.close()
+        say("a filter", filters(browser, address, rounds))
+        if shots:
+            photograph(browser, address, shots / "dashboard.png")
 
 
 VERDICT, FIGURES = "#verdict h1", ".dash-graph .main-svg"
@@ -88,7 +101,7 @@ def filters(browser: Browser, address: str, rounds: int) -> list[float]:
 
 def photograph(browser: Browser, address: str, path: Path) -> None:
     """Take a picture of the first screen."""
-    page: Page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page: Page = browser.new_page(viewport={"width": WIDTH, "height": PICTURE_HEIGHT})
     page.goto(address)
     page.wait_for_selector(".main-svg")
     page.wait_for_timeout(1500)

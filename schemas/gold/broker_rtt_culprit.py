@@ -40,10 +40,16 @@ BROKER_RTT_CULPRIT = Table(
                 TimestampType(),
                 "start of the first window of the evidence; NULL if there is no culprit",
             ),
-            column("evidence", DoubleType(), "accumulated log-likelihood ratio against `none` (CUSUM)"),
+            column(
+                "evidence",
+                DoubleType(),
+                "accumulated log-likelihood ratio against `none` (CUSUM); the share of a window is capped",
+            ),
             column("runner_up", SHAPE, "second-best shape"),
             column(
-                "runner_up_margin", DoubleType(), "evidence of the culprit minus evidence of the runner-up"
+                "runner_up_margin",
+                DoubleType(),
+                "evidence of the culprit minus evidence of the runner-up; the cap lowers both by the same",
             ),
             column("tied", ArrayType(SHAPE), "for ambiguous: the shapes with similar evidence"),
             column("method", StringType(), "method of the round trips: paired or passive"),

@@ -103,6 +103,8 @@ LEADER_LOCAL_MEAN_SUMMARY = Table(
                 "requests in the log, in windows where the log has at least 80 % of the requests",
             ),
             column("log_leader_local_mean_ms", DoubleType(), "mean of their total - remote"),
+            column("covered_n", LongType(), "requests by metrics in these windows"),
+            column("covered_leader_local_mean_ms", DoubleType(), "their mean, from metrics"),
             column(
                 "difference_ms",
                 DoubleType(),

@@ -65,7 +65,7 @@ def _cell(name: str, value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
 
 def _missing(answer: Answer) -> list[Row]:
     return [
-        {"what": block.what, "filled_by": block.fill}
+        {"what": block.what, "filled_by": block.fill or None}
         for section in answer.sections
         for block in section.missing
     ]

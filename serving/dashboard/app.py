@@ -51,12 +51,14 @@ def page_of(path: str | None) -> Question | None:
 
 def made(question: Question, request: DashboardRequest) -> list[Component]:
     """Return the page of a question."""
-    answer = answered(question, request.selection)
-    return [render.verdict(answer.headline), *_sections(question, request, answer)]
+    return render.page(answered(question, request.selection), render.Links(question.name, request.address))
 
 
-def _sections(question: Question, request: DashboardRequest, answer: Answer) -> list[Component]:
-    return render.sections(answer, render.Links(question.name, request.address))
+def _sections(question: Question | None, request: DashboardRequest) -> list[Component]:
+    if question is None:
+        return []
+    links = render.Links(question.name, request.address)
+    return render.sections(answered(question, request.selection), links)
 
 
 def make(
@@ -125,8 +127,7 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     def shown(_answer: Any, path: str, query: str) -> tuple[Any, Any, str]:  # noqa: ANN401 (only that it is there)
         page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
         try:
-            sections = _sections(page, request, answered(page, request.selection)) if page else []
-            return sections, fresh(request, datetime.now(UTC)), "false"
+            return _sections(page, request), fresh(request, datetime.now(UTC)), "false"
         except QueryBoundError as error:
             return [html.Section(html.P(str(error)))], [], "false"
 

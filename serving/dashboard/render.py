@@ -48,6 +48,11 @@ class Links:
         return self.address(f"{EXPORT}/{self.question}/{table}.{kind}", {})
 
 
+def page(answer: Answer, links: Links) -> list[Component]:
+    """Return the components of an answer."""
+    return [verdict(answer.headline), *sections(answer, links)]
+
+
 def sections(answer: Answer, links: Links) -> list[Component]:
     """Return the parts of an answer below its verdict."""
     return [_section(one, links) for one in answer.sections]
@@ -88,8 +93,8 @@ def _block(block: Block, title: str, links: Links) -> list[Component]:
         lines = [html.Li(plain(line)) for line in block.lines[:MOST_LISTED]]
         return [html.Ul(lines, className="bad" if block.is_bad else "")]
     if isinstance(block, Missing):
-        filled = html.Span(["Filled by ", html.Code(block.fill), "."])
-        return [html.P([f"no data: {block.what} ", filled], className="dim empty")]
+        filled = [" Filled by ", html.Code(block.fill), "."] if block.fill else []
+        return [html.P([block.words, *filled], className="dim empty")]
     if isinstance(block, Download):
         note = html.A("Save the note", href=links.export(block.name, "md"))
         page_ = html.A("Save the page as one HTML file", href=links.export(block.name, "html"))

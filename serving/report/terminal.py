@@ -55,7 +55,7 @@ def answer_lines(answer: Answer) -> list[str]:
         line
         for section in answer.sections
         for one in section.missing
-        for line in textwrap.wrap(f"no data: {one.what} Filled by {one.fill}.", WIDTH)
+        for line in textwrap.wrap(one.words + f" Filled by {one.fill}." * bool(one.fill), WIDTH)
     ]
     return [*summary(answer.headline), *captured.get().splitlines(), *missing]
 
@@ -98,7 +98,7 @@ def table(listed: Listed, line_width: int = WIDTH) -> Table:
 def _width(column: Column, cells: list[str]) -> int | None:
     """Return the width that no cell and no word of the head exceeds; None for texts that may be folded."""
     width = max(map(len, [*cells, *column.head.split()]))
-    return None if column.is_text and width > MOST_UNBROKEN else width
+    return None if column.is_text and not column.is_whole and width > MOST_UNBROKEN else width
 
 
 def _fitting(columns: list[Column], widths: dict[str, int | None], line_width: int) -> list[Column]:

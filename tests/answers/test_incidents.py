@@ -84,7 +84,10 @@ def test_incidents_of_a_cluster_are_what_the_answers_find(east):
     assert (slow["found"], slow["state"], slow["until"]) == (of.headline.sentence, "open", None)
     assert (slow["since"], slow["effect"]) == (at(SLOW_FROM), "20.1 ms per round trip")
     assert slow["next_steps"] == [*of_culprit(finding.row), look_closer("east", at(SLOW_FROM), None)]
-    assert slow["evidence"][1] == "On 2026-11-21, over 18 windows of 10 s."
+    assert slow["evidence"][1] == (
+        "On 2026-11-21, named in 18 windows of 10 s; shown in full by 18 windows of 10 s between 11:02:00 "
+        "and 11:05:00 UTC."
+    )
     [over] = of_kind(rows, "throttle")
     assert over["found"].startswith("Broker 1, leader (sent): over limit; ")
     assert (over["state"], over["until"]) == ("ended", at(4))
@@ -102,7 +105,7 @@ def test_a_finding_has_one_effect_in_the_sentence_its_evidence_the_table_and_the
     assert row["finding"] == slow["found"] == of.headline.sentence
     assert row["effect_ms"] == slow["effect_ms"] == pytest.approx(20.1, abs=0.05)
     assert of.headline.evidence[0] == slow["evidence"][0]
-    assert slow["evidence"][0].startswith("20.1 ms: p10 of 720 round trips per pair in these windows")
+    assert slow["evidence"][0].startswith("20.1 ms: p10 of 720 round trips per pair in the windows")
 
 
 def test_commands_name_the_settings_that_were_given_and_else_a_word_to_replace(east):

@@ -102,6 +102,26 @@ def test_log_that_is_not_whole_is_not_compared():
     assert (row["log_n"], row["difference_ms"], row["is_within"]) == (18, None, None)
 
 
+def logged(requests):
+    """Return 20 requests in metrics, of which the log has some."""
+    broker = aged()
+    broker.serve(20, total_ms=5)
+    broker.scrape(13)
+    return silver(broker, requests=[produce(4 + nth / 4, total_ms=5.0) for nth in range(requests)])
+
+
+CASES.silver |= {f"{n} of 20": logged(n) for n in (15, 16, 18, 19)}
+
+
+@pytest.mark.parametrize(
+    ("n", "log_n", "difference_ms"), [(15, None, None), (16, 16, None), (18, 18, None), (19, 19, 0.0)]
+)
+def test_log_covers_a_window_from_80_percent_on_and_is_compared_from_95_percent_on(n, log_n, difference_ms):
+    [row] = CASES.answer(f"{n} of 20")
+
+    assert (row["log_n"], row["difference_ms"]) == (log_n, difference_ms)
+
+
 @CASES.test
 def test_log_that_begins_later_is_compared_over_what_it_holds():
     broker = aged()
@@ -114,6 +134,7 @@ def test_log_that_begins_later_is_compared_over_what_it_holds():
     (row,) = yield silver(broker, requests=log)
 
     assert (row["n"], row["leader_local_mean_ms"], row["log_n"]) == (40, 252.5, 20)
+    assert (row["covered_n"], row["covered_leader_local_mean_ms"]) == (20, 5.0)
     assert (round(row["difference_ms"], 6), row["is_within"]) == (-0.1, True)
 
 

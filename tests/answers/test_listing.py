@@ -102,6 +102,12 @@ def test_a_long_table_says_that_it_was_cut():
     assert (shown.row_count, shown.caption) == (60, "The first 60 of 61 are listed; the JSON has them all.")
 
 
+def test_evidence_of_20_lines_is_whole():
+    lines = summary(Headline(sentence="word", mood="calm", evidence=["fact"] * 20))
+
+    assert lines == ["word", *["- fact"] * 20]
+
+
 def test_evidence_has_at_most_20_lines_of_80_characters():
     headline = Headline(sentence="word " * 40, mood="calm", evidence=["fact " * 30] * 30)
 

@@ -4,6 +4,7 @@ import pytest
 
 from answers.metadata_lookups.lookups import lookups
 from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
+from tests.answers import made_gold
 from tests.answers.cases import Cases
 from tests.answers.declared import assert_declared
 from tests.answers.selected import selected
@@ -68,6 +69,16 @@ def test_no_exponent_is_fitted_to_a_few_topics():
     found = yield silver(NEW[:10])
 
     assert found["new"]["growth_exponent"] is None
+
+
+@pytest.mark.parametrize(("windows", "is_fitted"), [(4, False), (5, True)])
+def test_an_exponent_needs_five_windows_with_new_topics(windows, is_fitted):
+    made = [made_gold.lookup(nth) for nth in range(windows)]
+
+    [row] = lookups(selected({METADATA_LOOKUP: made}, cluster="east"))
+
+    assert row["topics_asked_most"] >= 16
+    assert (row["growth_exponent"] is not None) is is_fitted
 
 
 @CASES.test

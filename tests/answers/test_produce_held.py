@@ -99,6 +99,18 @@ def test_nobody_is_named(rows):
     assert held.chief(gold(*rows)) is None
 
 
+HELD_BACK = {
+    "three requests of a window": [held_row(n, 1, 3, n=3) for n in range(SLOW_FROM, WINDOWS)],
+    "three windows": only_in(4, 5, 6),
+    "three quarters": changed(n_released=30, n_tie=10),
+}
+
+
+@pytest.mark.parametrize("rows", HELD_BACK.values(), ids=HELD_BACK)
+def test_a_follower_is_named_from_the_thresholds_on(rows):
+    assert held.chief(gold(*rows)).row["follower_id"] == 3
+
+
 def test_without_an_accused_link_the_page_says_so():
     selection = gold(*changed())
     found = held.chief(selection)
@@ -197,7 +209,7 @@ def of_outcomes(**counts):
 
 
 NOTHING_HELD = {
-    "no request": ([], "There is no produce request", "unsure"),
+    "nothing read": ([], "Nothing is known about this span", "unsure"),
     "none waited": ([of_outcomes(n_not_held=40)], "No produce request waited", "calm"),
     "all failed": (
         [of_outcomes(n_failed=40)],
@@ -206,6 +218,7 @@ NOTHING_HELD = {
     ),
     "none is matched": ([of_outcomes(n_unmatched=21), held_row(0, 1, 3, n=20)], "Not enough data", "unsure"),
     "most are matched": ([of_outcomes(n_unmatched=19), held_row(0, 1, 3, n=20)], "No follower holds", "calm"),
+    "half are matched": ([of_outcomes(n_unmatched=20), held_row(0, 1, 3, n=20)], "No follower holds", "calm"),
     "some failed": ([of_outcomes(n_failed=1), held_row(0, 1, 3, n=20)], "No follower holds", "unsure"),
 }
 

@@ -7,15 +7,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from answers.answer import Download, FigureRow, Missing, Section
+from answers.answer import FILLED_BY_GOLD, Download, FigureRow, Missing, Section
 from answers.events.found import EVENTS
 from answers.incidents import question as incident_question
 from answers.incidents.found import incidents
 from answers.listing import Listed
+from answers.produce_held import question as produce
 from answers.produce_held import slowest
 from answers.questions import QUESTIONS, whole_answer
+from answers.throttles import question as throttles
 from conf.settings import PROJECT
 from schemas.gold import GOLD
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.data_quality import DATA_QUALITY
+from tests.answers import made_gold
 from tests.answers.selected import selected
 
 ANSWERED = [question for question in QUESTIONS if question.name not in ("runs", "pair", "incident")]
@@ -40,6 +45,62 @@ def test_without_gold_an_answer_says_what_is_missing(question):
     blocks = [block for section in answer.sections for block in section.blocks]
     assert blocks
     assert all(isinstance(block, Missing) and block.fill.startswith("plumbline ") for block in blocks)
+
+
+def without(question, **restricted):
+    """Return the sentence of an answer without rows, and what is missing."""
+    answer = question.answer(selected(**restricted))
+    (missing,) = answer.sections[0].missing
+    return answer.headline.sentence, missing
+
+
+EVENTFUL = ("incidents", "fetches", "produce", "partitions", "throttles", "redirects", "lookups")
+
+
+@pytest.mark.parametrize("name", EVENTFUL)
+def test_a_span_that_was_read_and_in_which_nothing_happened_advises_to_run_no_job(name):
+    """A round trip of the span shows that its request log was read."""
+    question = next(one for one in QUESTIONS if one.name == name)
+    read = {BROKER_RTT: [made_gold.rtt(0, 2, 1)]}
+    quiet, nothing = without(question, tables=read, cluster="east")
+    before, unread = without(question, tables=read, cluster="east", since=made_gold.at(1))
+
+    assert (nothing.fill, nothing.words[:16]) == ("", "nothing to show:")
+    assert before == "Nothing is known about this span: it was not read." != quiet
+    assert unread.fill == FILLED_BY_GOLD
+    assert unread.words == "no data: the newest window, 2026-11-21 11:00:00 UTC, is before this span."
+
+
+def test_no_produce_request_is_said_of_a_span_that_was_read():
+    sentence, _ = without(produce.QUESTION, tables={BROKER_RTT: [made_gold.rtt(0, 2, 1)]}, cluster="east")
+
+    assert sentence == "There is no produce request in this span."
+
+
+def test_a_gap_within_the_data_is_not_a_quiet_time():
+    read = {BROKER_RTT: [made_gold.rtt(nth, 2, 1) for nth in (0, 9)]}
+    span = {"since": made_gold.at(3), "until": made_gold.at(6)}
+
+    _, missing = without(throttles.QUESTION, tables=read, cluster="east", **span)
+
+    assert missing.words == (
+        "no data: no request log and no poll of the cluster's settings of this span was read."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "last", "fill"),
+    [("cluster", 3, ""), ("metrics", 9, FILLED_BY_GOLD), ("cluster", 2, FILLED_BY_GOLD)],
+    ids=["polled", "metrics alone do not show the settings", "polled before the span"],
+)
+def test_polls_of_the_settings_show_that_no_throttle_was_set(kind, last, fill):
+    polls = made_gold.quality(1) | {"kind": kind, "last_logged_at": made_gold.at(last)}
+    span = {"since": made_gold.at(3), "until": made_gold.at(6)}
+
+    sentence, missing = without(throttles.QUESTION, tables={DATA_QUALITY: [polls]}, cluster="east", **span)
+
+    assert missing.fill == fill
+    assert (sentence == "No throttle was set in this span.") is (not fill)  # polls do not show moves
 
 
 def test_a_span_after_the_newest_window_is_named_as_the_reason(east):

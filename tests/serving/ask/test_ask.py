@@ -57,6 +57,26 @@ def test_rows_are_those_of_the_filters(conf):
     assert brokers == [12, 8]
 
 
+def test_json_has_as_many_rows_as_documented_and_says_how_many_there_are(conf, monkeypatch):
+    monkeypatch.setattr("serving.ask.answering.MOST_ROWS", 5)
+
+    table = json.loads(run(conf, "slow-links", "--json").stdout)["tables"]["pair_table"]
+
+    assert (len(table["rows"]), table["rows_in_all"]) == (5, 12)
+
+
+def test_ids_of_incidents_are_whole_at_the_terminal(conf):
+    """An id is copied into `ask incident --incident ID`."""
+    rows = json.loads(run(conf, "incidents", "--json").stdout)["tables"]["incidents"]["rows"]
+    lines = run(conf, "incidents").stdout.splitlines()
+
+    words = [word for line in lines for word in line.split()]
+    assert len(rows) >= 3
+    assert [row["incident"] for row in rows if row["incident"] not in words] == []
+    assert max(map(len, lines)) <= WIDTH
+    assert "not shown" not in "".join(lines)
+
+
 def test_incident_is_asked_for_by_its_id(conf):
     rows = json.loads(run(conf, "incidents", "--json").stdout)["tables"]["incidents"]["rows"]
     found = next(row for row in rows if row["kind"] == "culprit")

@@ -6,14 +6,17 @@ from datetime import timedelta
 
 import pytest
 
+from answers.answer import Answer, Headline, Section, Sentences
+from answers.data_quality import counts
 from answers.fetches.slowest import slowest
 from answers.gold.reader import SETTINGS, GoldReader, QueryBoundError, QueryBounds
+from answers.listing import MOST_LISTED
 from answers.questions import QUESTIONS
 from schemas.silver.requests import REQUESTS
 from serving.dashboard.app import made as page_made
 from serving.dashboard.app import make
 from serving.dashboard.filters import Filters, filters_of
-from serving.dashboard.render import EXPORT
+from serving.dashboard.render import EXPORT, Links, page
 from serving.dashboard.request import DashboardRequest
 from tests.answers import made_gold
 
@@ -120,6 +123,53 @@ def test_a_page_says_which_bound_it_exceeds_and_keeps_its_links(made):
         assert "more than 1 rows: choose a shorter span" in response.text
     links = verdict.get_json()["response"]["nav"]["children"]
     assert "/throttles?cluster=east" in [link["props"]["href"] for link in links]
+
+
+def test_a_download_that_exceeds_a_bound_is_no_file(made):
+    bounded = GoldReader.of_warehouse(made, QueryBounds())
+    client = make(bounded, frozenset({"localhost"})).server.test_client()
+    address = f"{EXPORT}/slow-links/pair-table.csv?cluster=east"
+    whole = client.get(address, headers={"Host": "localhost"})
+    unknown = client.get(f"{EXPORT}/slow-links/no-table.csv", headers={"Host": "localhost"})
+    bounded._bounds = QueryBounds(rows=1)
+    bounded._kept.clear()
+
+    refused = client.get(address, headers={"Host": "localhost"})
+
+    assert [one.status_code for one in (whole, unknown, refused)] == [200, 404, 503]
+    assert "choose a shorter span" in refused.text
+    assert "Content-Disposition" not in refused.headers
+
+
+def test_a_page_shows_as_many_rows_and_sentences_as_it_says():
+    rows = [{"logger": f"l{nth}", "reason": "r", "lines": 1} for nth in range(MOST_LISTED + 1)]
+    blocks = [counts.SKIPPED.listed(rows), Sentences([f"sentence {nth}." for nth in range(MOST_LISTED + 1)])]
+    section = Section(name="s", title="t", blocks=blocks)
+    answer = Answer(headline=Headline(sentence="s.", mood="calm"), make_sections=lambda: [section])
+
+    text = made_gold.text_of(page(answer, Links("quality", lambda path, _changes: path)))
+
+    assert (text.count('"l49"'), text.count('"l50"')) == (1, 0)
+    assert (text.count("sentence 49."), text.count("sentence 50.")) == (1, 0)
+    assert f"The first {MOST_LISTED} of {MOST_LISTED + 1} are listed" in text
+
+
+def test_no_other_page_may_frame_a_page_or_guess_its_type(gold):
+    client = make(gold, frozenset({"localhost"})).server.test_client()
+    headers = client.get("/", headers={"Host": "localhost"}).headers
+
+    policy = headers["Content-Security-Policy"].split("; ")
+    assert {"default-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} <= {
+        *policy
+    }
+    assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
+
+
+def test_a_span_never_begins_after_its_end(gold):
+    """The address looks back from before the oldest window."""
+    since, until = DashboardRequest(gold, filters_of("?cluster=east&until=2026-11-20")).span
+
+    assert since <= until
 
 
 def test_queries_wait_for_each_other_and_give_up(made):

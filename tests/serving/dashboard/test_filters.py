@@ -45,5 +45,14 @@ def test_an_age_in_the_address_becomes_the_instant_in_the_links_of_the_page():
     assert filters_of(Filters(until=until).query()).until == until
 
 
+def test_a_number_that_no_broker_has_is_left_out():
+    """Gold's ids are integers of 32 bits: a query with a longer one would fail."""
+    names = ("broker", "follower", "leader")
+
+    for text, number in (("999999999", 999_999_999), ("9999999999", None), ("-1", None), ("\u0663", None)):
+        filters = filters_of("?" + "&".join(f"{name}={text}" for name in names))
+        assert [getattr(filters, name) for name in names] == [number] * 3
+
+
 def test_long_text_is_cut():
     assert len(filters_of(f"?client={'x' * 9999}").client) == LONGEST

@@ -19,7 +19,9 @@ def mean(request: str, local: float | None, reason: str | None = None, **more: o
 
 def metrics(**changes: object) -> SimpleNamespace:
     near = {"log_n": 3_998, "log_leader_local_mean_ms": 12.1, "difference_ms": -0.1, "is_within": True}
+    near |= {"covered_n": 4_000, "covered_leader_local_mean_ms": 12.0}
     far = {"log_n": 4_000, "log_leader_local_mean_ms": 9.0, "difference_ms": 3.0, "is_within": False}
+    far |= {"covered_n": 4_000, "covered_leader_local_mean_ms": 12.0}
     return SimpleNamespace(
         **{
             "leader_local_mean": [row(LEADER_LOCAL_MEAN, window_start=at(0), node="broker-1", n=10)],

@@ -56,6 +56,8 @@ def test_a_table_with_too_many_rows_is_left_out_with_their_number_and_its_summar
     assert 0 < len(whole["tables"]["fetch_latency"]) < n
     assert whole["left_out"] == {}
 
+    monkeypatch.setattr("serving.report.document.MOST_ROWS", n)
+    assert content_of(gold) == whole
     monkeypatch.setattr("serving.report.document.MOST_ROWS", n - 1)
     cut = content_of(gold)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from answers.slow_links.culprits import findings, headline, is_accused
+from answers.slow_links.culprits import findings, headline, is_accused, windows_in_full
 from tests.serving.report import gold_rows
 from tests.serving.report.gold_rows import NAMELESS, NO_CULPRIT, at
 
@@ -22,29 +22,59 @@ def window(nth, verdict, *, since=None, evidence=20.0, effect_ms=9.8, **more):
     }
 
 
-def test_open_finding_is_told_in_the_present_since_its_onset():
-    told = headline(gold_rows.culprits(gold_rows.LINK))
+def test_open_finding_is_in_the_present_since_its_onset():
+    shown = headline(gold_rows.culprits(gold_rows.LINK))
 
-    assert told.sentence == "Broker 3's link to broker 1 is slow by 20.0 ms since 11:04:20 UTC."
-    assert told.mood == "alarm"
+    assert shown.sentence == "Broker 3's link to broker 1 is slow by 20.0 ms since 11:04:20 UTC."
+    assert shown.mood == "alarm"
 
 
-def test_past_finding_is_told_with_its_end():
-    told = headline(
+def test_margin_that_is_larger_than_the_capped_ratio_says_so():
+    """The recorded example: the second-best culprit is better than "no culprit", which the cap hides."""
+    side = {**NAMELESS, "culprit": "leader_side", "broker_id": 1, "leader_id": 1}
+    shown = headline([window(0, LINK, since=0, evidence=37.8, runner_up=side, runner_up_margin=86.8)])
+
+    ratio, margin = shown.evidence[-2:]
+    assert ratio == (
+        'Log-likelihood ratio against "no culprit": at least 37.8, as each window counts only up to a limit.'
+    )
+    side_is = "broker 1's serving side, whose log-likelihood is 86.8 lower (without that limit)."
+    assert margin == f"Second-best culprit: {side_is}"
+
+
+def test_windows_that_figures_cover_are_named_with_an_onset_before_them():
+    """The window of the onset accuses no broker yet, so it is not among those with the full effect."""
+    rows = [window(0, NO_CULPRIT), window(1, LINK, since=0), window(2, LINK, since=0)]
+    (finding,) = findings(rows)
+
+    between = "2 windows of 10 s between 11:03:10 and 11:03:30 UTC"
+    onset = "(its onset, 11:03:00, is earlier)"
+    assert windows_in_full(finding) == f"the {between} that show the finding in full {onset}"
+    assert headline(rows).evidence[0] == (
+        f"On 2026-11-21, named in 2 windows of 10 s; shown in full by {between} {onset}."
+    )
+    (since_then,) = findings([window(1, LINK, since=1)])
+    assert windows_in_full(since_then) == (
+        "the 1 window of 10 s between 11:03:10 and 11:03:20 UTC that shows the finding in full"
+    )
+
+
+def test_past_finding_has_its_end():
+    shown = headline(
         [window(0, NO_CULPRIT), window(1, LINK, since=1), window(2, LINK, since=1), window(3, NO_CULPRIT)]
     )
 
-    assert told.sentence == "Broker 3's link to broker 1 was slow by 9.8 ms from 11:03:10 to 11:03:30 UTC."
+    assert shown.sentence == "Broker 3's link to broker 1 was slow by 9.8 ms from 11:03:10 to 11:03:30 UTC."
 
 
-def test_finding_whose_typical_effect_is_below_nothing_is_told_all_the_same():
+def test_finding_whose_typical_effect_is_below_nothing_is_a_finding_all_the_same():
     (finding,) = findings([window(0, LINK, since=0, effect_ms=-0.54), window(1, NO_CULPRIT)])
 
     assert (finding.core, finding.until) == ((at(0),), at(1))
 
 
-def test_open_finding_is_told_before_a_stronger_past_one():
-    told = headline(
+def test_open_finding_comes_before_a_stronger_past_one():
+    shown = headline(
         [
             window(0, SIDE, since=0, evidence=99.0),
             window(1, NO_CULPRIT),
@@ -52,8 +82,8 @@ def test_open_finding_is_told_before_a_stronger_past_one():
         ]
     )
 
-    assert told.sentence.startswith("Broker 3's link to broker 1 is slow")
-    assert any(line.startswith("Also found: Broker 2's fetching side was slow") for line in told.evidence)
+    assert shown.sentence.startswith("Broker 3's link to broker 1 is slow")
+    assert any(line.startswith("Also found: Broker 2's fetching side was slow") for line in shown.evidence)
 
 
 def test_window_without_enough_data_does_not_end_a_finding():
@@ -85,26 +115,26 @@ def test_first_tied_windows_belong_to_the_shape_that_was_named_after_them():
     assert [one.row["culprit"] for one in found] == ["link"]
 
 
-def test_tie_is_told_as_a_tie():
-    told = headline(gold_rows.culprits(gold_rows.TIE, 6.0))
+def test_tie_is_named_as_a_tie():
+    shown = headline(gold_rows.culprits(gold_rows.TIE, 6.0))
 
-    assert told.sentence == (
+    assert shown.sentence == (
         "Something is slow by 6.0 ms since 11:04:20 UTC, but the data cannot tell which: "
         "broker 2's fetching side or broker 3's serving side."
     )
-    assert told.mood == "unsure"
+    assert shown.mood == "unsure"
 
 
-def test_quiet_span_accuses_nobody():
+def test_quiet_span_accuses_no_broker():
     assert headline(gold_rows.culprits(NO_CULPRIT)).sentence == "No broker, side or link stands out."
 
 
 def test_too_little_data_is_not_called_healthy():
     missing = {**NAMELESS, "culprit": "not_enough_data"}
-    told = headline([window(0, missing, pairs_seen=1, pairs_expected=6)])
+    shown = headline([window(0, missing, pairs_seen=1, pairs_expected=6)])
 
-    assert (told.mood, told.sentence) == ("unsure", "Not enough data to say who is slow.")
-    assert "at best 1 of 6 pairs" in told.evidence[0]
+    assert (shown.mood, shown.sentence) == ("unsure", "Not enough data to say who is slow.")
+    assert "at best 1 of 6 pairs" in shown.evidence[0]
 
 
 def test_no_window_at_all_is_not_enough_data():

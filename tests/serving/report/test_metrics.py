@@ -28,6 +28,23 @@ def test_means_are_compared_with_the_request_log():
     assert alone == "broker-1, Heartbeat: leader_local 4.00 ms on average over 4,000 requests"
 
 
+def test_all_figures_of_a_row_have_one_basis():
+    """The mean of all windows is next to no figure of the log; the log's row has the mean of its windows."""
+    covered = {"covered_n": 1_000, "covered_leader_local_mean_ms": 1.36, "log_n": 1_001}
+    log = {"log_leader_local_mean_ms": 1.17, "difference_ms": 0.19, "is_within": True}
+    rows = [metric_rows.mean("FetchConsumer", 3.29, **covered, **log), metric_rows.mean("Produce", 3.29)]
+
+    assert sentences(rows)[0] == (
+        "broker-1, FetchConsumer: leader_local 3.29 ms on average over 4,000 requests; the request log "
+        "agrees with 1.36 ms over 1,000 in its windows: 1.17 ms, difference +0.19 ms"
+    )
+    compared = leader_local_means.COMPARISON.listed(rows)
+    cells = [[column.cell(row) for column in compared.listing.columns] for row in compared.rows]
+    assert cells == [["broker-1", "FetchConsumer", "1,000", "1.36", "1,001", "1.17", "0.19"]]
+    whole = {column.name for column in leader_local_means.LISTING.columns}
+    assert whole.isdisjoint({column.name for column in compared.listing.columns[2:]})
+
+
 def test_missing_means_come_last_with_the_reason():
     listed = leader_local_means.LISTING.listed(metric_rows.metrics().leader_local_mean_summary)
     reason = next(column for column in listed.listing.columns if column.name == "reason")

@@ -92,6 +92,17 @@ def test_clients_without_a_problem_are_not_in_the_sentence():
         assert opening(QUIET, clients(**well), {"skew"}, is_accused=False) == QUIET
 
 
+@pytest.mark.parametrize(("batches", "n"), [(299, 0), (300, 1)])
+def test_a_producer_is_judged_from_300_batches_on(batches, n):
+    row = client_rows.skewed("sticky") | {"batches": batches}
+
+    assert skew.headline([row]).count("of 1 producers' spreads") == n
+
+
+def test_a_topic_of_one_partition_is_no_spread():
+    assert skew.headline([client_rows.skewed("sticky") | {"partitions": 1}]) == ""
+
+
 def test_throttle_that_needs_action_is_in_the_evidence():
     rows = throttle_rows.throttles().throttle_compliance
     shown = opening(QUIET, {}, set(), bad_throttles(rows), is_accused=False)

@@ -70,6 +70,8 @@ def test_a_point_is_told_by_its_run_and_how_much_changed(stub):
 
 def test_few_runs_are_not_looked_through():
     assert change_points(nights(LEAST_RUNS - 1), P99, program=Path("nowhere")) == []
+    with pytest.raises(NoChangePointsError, match=f"in {LEAST_RUNS} runs"):
+        change_points(nights(LEAST_RUNS), P99, program=Path("nowhere"))
     assert series_of([run_of("r", "a", 1.0, started_at=None)], P99) == []
 
 
@@ -81,6 +83,16 @@ def test_a_program_that_is_missing_or_fails_is_told(stub, answer):
         change_points(nights(), P99, program=Path("nowhere"))
     with pytest.raises(NoChangePointsError, match="stub failed"):
         change_points(nights(), P99, program=stub)
+
+
+def test_a_program_that_does_not_end_is_given_up(tmp_path, monkeypatch):
+    program = tmp_path / "slow"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("serving.report.run.change_points.TIMEOUT_S", 0.2)
+
+    with pytest.raises(NoChangePointsError, match="slow failed"):
+        change_points(nights(), P99, program=program)
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="needs `make otava`")
@@ -99,6 +111,7 @@ def test_otava_finds_the_night_it_changed_and_no_other():
         (35, "100.0", "120.0", 1),
         (36, "100.0", "120.0", 0),  # four nights are no level
         (4, "100.0", "120.0", 0),
+        (5, "100.0", "120.0", 1),
         (25, "100.0", "104.0", 0),
         (25, "3.0", "4.0", 0),  # a step of rounding
         (25, "0.0", "5.0", 1),
