@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections import defaultdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -145,9 +146,8 @@ def open_pages(gold: LargeGold, rounds: int, costs: StepCosts) -> None:
             for _ in range(rounds):
                 for name, until in (("first page", VERDICT), ("first page with its figures", FIGURES)):
                     gold.extend(_now())
-                    costs[name].append(
-                        dashboard.cost(lambda end=until: first_page(browser, dashboard.address, end))
-                    )
+                    opened = partial(first_page, browser, dashboard.address, until)
+                    costs[name].append(dashboard.cost(opened))
         browser.close()
 
 

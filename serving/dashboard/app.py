@@ -112,7 +112,7 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     def said(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any, str]:
         page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
         # The sections of another page would contradict the verdict of this one.
-        kept = [] if "url.pathname" in ctx.triggered_prop_ids else no_update
+        kept: Any = [] if "url.pathname" in ctx.triggered_prop_ids else no_update
         return _verdict(page, request), nav(page, request.filters), kept, "true"
 
     @app.callback(
