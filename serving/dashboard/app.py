@@ -109,7 +109,7 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
         Input("version", "data"),
         prevent_initial_call="initial_duplicate",
     )
-    def said(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any, str]:
+    def verdict(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any, str]:
         page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
         # The sections of another page would contradict the verdict of this one.
         kept: Any = [] if "url.pathname" in ctx.triggered_prop_ids else no_update
