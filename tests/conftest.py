@@ -30,12 +30,9 @@ def browser():
         yield started
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _brokers_compiled_with_c1(request):
-    """Start brokers with C1 alone; a session with a test that measures keeps the options of users."""
-    if any(item.get_closest_marker("measures") for item in request.session.items):
-        yield
-        return
+@pytest.fixture(scope="module")
+def c1_brokers():
+    """Start brokers with C1 alone while a module runs: they live for a minute or two."""
     with pytest.MonkeyPatch.context() as options:
         options.setattr(jvm, "_BROKER_OPTIONS", (*jvm._BROKER_OPTIONS, C1))
         yield

@@ -14,18 +14,19 @@ TESTS_PER_FILE = 4
 
 
 class FakeWorker:
-    """A worker that runs one test when the scheduler is informed that it has."""
+    """A worker that takes tests and runs none by itself."""
 
     shutting_down = False
 
-    def __init__(self, collected):
+    def __init__(self, name, collected):
         """Begin without work."""
-        self.collected, self.waiting, self.files = collected, [], []
+        self.gateway, self.collected = SimpleNamespace(id=name), collected
+        self.waiting, self.files = [], []
 
     def send_runtest_some(self, indexes):
-        """Take tests."""
+        """Take the tests of a file."""
         self.waiting += indexes
-        self.files += {file_of(self.collected[index]): None for index in indexes}
+        self.files.append(file_of(self.collected[indexes[0]]))
 
     def shutdown(self):
         """End when there is no more work."""
@@ -40,7 +41,7 @@ def two_workers():
     options = SimpleNamespace(loadscopereorder=False)
     config = SimpleNamespace(option=options, getvalue=lambda _name: ["popen", "popen"])
     scheduler = OneLabScheduling(config, None)
-    workers = [FakeWorker(collected), FakeWorker(collected)]
+    workers = [FakeWorker("gw0", collected), FakeWorker("gw1", collected)]
     for worker in workers:
         scheduler.add_node(worker)
         scheduler.add_node_collection(worker, collected)

@@ -91,7 +91,9 @@ def test_the_brokers_write_the_logs_the_pipeline_reads(quiet_lab):
             )
 
 
-def test_a_scenario_leaves_its_ground_truth_and_no_delay(quiet_lab):
+def test_a_scenario_leaves_its_ground_truth_and_no_delay(quiet_lab, monkeypatch):
+    """Only what the proxies applied is read here, so the load needs no time until its JVM is compiled."""
+    monkeypatch.setattr(scenarios, "SETTLE_S", 1.0)
     plan = scenarios.ScenarioPlan(
         scenario=scenarios.Scenario.SLOW_SIDE,
         broker=3,

@@ -6,7 +6,7 @@ import pytest
 from lab import cluster, processes, topics
 from lab.layout import Lab
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("c1_brokers")]
 
 
 @pytest.fixture
