@@ -48,8 +48,8 @@ lab: setup $(CLIENT_JARS) $(BROKER_JARS) ## install older Kafka clients and newe
 demo: setup ## start real brokers, slow one link, report it (under 5 minutes)
 	$(BIN)/plumbline demo
 
-test: $(VENV)/.dev lab ## run the tests two at a time, then those that measure real brokers one at a time
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
+test: $(VENV)/.dev lab ## run the tests on three workers, then those that measure real brokers one at a time
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
 	$(BIN)/pytest tests/live -m "measures and not faults" $(ARGS)
 
 faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)

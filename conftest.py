@@ -14,7 +14,7 @@ import pytest
 from _pytest.doctest import DoctestItem
 from pyspark.sql import SparkSession
 
-from tests.workers import OneLabScheduling, file_of, place
+from tests.workers import KindScheduling, file_of, place
 
 os.environ["TZ"] = "UTC"
 time.tzset()
@@ -53,8 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Return the scheduler of `--dist loadfile` that starts one lab; None for another distribution."""
-    return OneLabScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+    """Return the scheduler for `--dist loadfile`; None for another distribution."""
+    return KindScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)

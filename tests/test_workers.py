@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from conf.settings import PROJECT
-from tests.workers import LONGEST_FIRST, OWN_BROKERS, OneLabScheduling, file_of, place, uses_lab
+from tests.workers import LONGEST_FIRST, FileKind, KindScheduling, file_of, kind_of, place
 
 LAB = ["tests/live/test_ingest.py", "tests/live/test_collectors.py", "tests/live/test_experiment.py"]
-OTHERS = ["tests/live/test_secured.py", "tests/answers/test_gold.py", "tests/jobs/test_report.py"]
+BROKERS = ["tests/live/test_secured.py", "tests/live/test_sample.py"]
+OTHERS = ["tests/live/test_rolling_upgrade.py", "tests/answers/test_gold.py", "tests/jobs/test_report.py"]
+FILES = sorted([*LAB, *BROKERS, *OTHERS])
 TESTS_PER_FILE = 4
 
 
@@ -29,63 +31,87 @@ class FakeWorker:
         self.files.append(file_of(self.collected[indexes[0]]))
 
     def shutdown(self):
-        """End when there is no more work."""
+        """End after the tests that were taken."""
         self.shutting_down = True
 
 
-@pytest.fixture
-def two_workers():
-    """Return a scheduler that has begun, and its two workers."""
-    files = sorted([*LAB, *OTHERS])
-    collected = [f"{file}::test_{n}" for file in files for n in range(TESTS_PER_FILE)]
+def scheduled(n, files=FILES):
+    """Return a scheduler that has begun, and its workers."""
+    collected = [f"{file}::test_{number}" for file in files for number in range(TESTS_PER_FILE)]
     options = SimpleNamespace(loadscopereorder=False)
-    config = SimpleNamespace(option=options, getvalue=lambda _name: ["popen", "popen"])
-    scheduler = OneLabScheduling(config, None)
-    workers = [FakeWorker("gw0", collected), FakeWorker("gw1", collected)]
+    scheduler = KindScheduling(SimpleNamespace(option=options, getvalue=lambda _name: ["popen"] * n))
+    workers = [FakeWorker(f"gw{number}", collected) for number in range(n)]
     for worker in workers:
         scheduler.add_node(worker)
         scheduler.add_node_collection(worker, collected)
     scheduler.schedule()
-    return scheduler, *workers
+    return scheduler, workers
 
 
 def finish(scheduler, worker):
-    """Run all tests that one worker gets while the other one runs none."""
+    """Run all tests that one worker gets while the others run none."""
     while worker.waiting:
         scheduler.mark_test_complete(worker, worker.waiting.pop(0))
 
 
-def test_one_worker_takes_the_files_with_the_lab_and_the_other_one_those_without(two_workers):
-    _, first, second = two_workers
-    assert (uses_lab(first.files[0]), uses_lab(second.files[0])) == (True, False)
+def kinds(worker):
+    return [kind_of(file) for file in worker.files]
 
 
-def test_a_worker_takes_files_of_the_other_kind_when_no_others_are_left(two_workers):
-    scheduler, first, second = two_workers
+def test_each_worker_begins_with_its_kind_of_files():
+    _, workers = scheduled(3)
+    assert [kinds(worker) for worker in workers] == [[FileKind.LAB], [FileKind.OTHER], [FileKind.BROKERS]]
+
+
+def test_the_third_worker_ends_after_the_files_with_own_brokers():
+    scheduler, (_, _, third) = scheduled(3)
+    finish(scheduler, third)
+    assert (sorted(third.files), third.shutting_down) == (sorted(BROKERS), True)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("order", [1, -1])
+def test_every_file_runs_once_however_many_workers_there_are_and_whichever_is_quick(n, order):
+    scheduler, workers = scheduled(n)
+    for worker in workers[::order]:
+        finish(scheduler, worker)
+    assert sorted(file for worker in workers for file in worker.files) == FILES
+    assert scheduler.tests_finished
+
+
+def test_the_second_worker_takes_files_with_the_lab_last():
+    scheduler, (_, second) = scheduled(2)
     finish(scheduler, second)
-    assert [uses_lab(file) for file in second.files] == [False, False, False, True, True]
-    finish(scheduler, first)
-    assert sorted([*first.files, *second.files]) == sorted([*LAB, *OTHERS])
+    assert kinds(second) == [FileKind.OTHER] * 3 + [FileKind.BROKERS] * 2 + [FileKind.LAB] * 2
 
 
-def test_a_worker_that_replaces_a_lost_one_takes_the_files_with_the_lab(two_workers):
-    scheduler, first, second = two_workers
+def test_without_files_of_its_kind_a_worker_takes_another_one():
+    _, workers = scheduled(3, OTHERS)
+    assert sorted(file for worker in workers for file in worker.files) == sorted(OTHERS)
+
+
+def test_a_worker_that_replaces_a_lost_one_takes_its_kind():
+    scheduler, (first, *_) = scheduled(3)
     scheduler.remove_node(first)
-    finish(scheduler, second)
-    assert uses_lab(second.files[1])
+    replacement = FakeWorker("gw3", first.collected)
+    scheduler.add_node(replacement)
+    scheduler.add_node_collection(replacement, first.collected)
+    scheduler.schedule()
+    assert kinds(replacement)[0] is FileKind.LAB
 
 
 def test_the_longest_files_come_first_and_exist():
     files = ["tests/answers/test_gold.py", *reversed(LONGEST_FIRST), "tests/conf/test_names.py"]
     assert sorted(files, key=place) == [*LONGEST_FIRST, files[0], files[-1]]
     assert [file for file in LONGEST_FIRST if not (PROJECT / file).is_file()] == []
-    assert set(OWN_BROKERS) < set(LONGEST_FIRST)
 
 
 def test_files_with_the_lab_are_those_whose_tests_use_it(request):
     """Of the tests that are collected in this run; in `make test` these are all."""
-    has_lab = defaultdict(bool)
+    has_lab, has_spark = defaultdict(bool), defaultdict(bool)
     for item in request.session.items:
-        if item.get_closest_marker("live"):
+        if item.get_closest_marker("live") and not item.get_closest_marker("faults"):
             has_lab[file_of(item.nodeid)] |= "lab" in item.fixturenames
-    assert {file: uses_lab(file) for file in has_lab} == has_lab
+            has_spark[file_of(item.nodeid)] |= "spark" in item.fixturenames
+    assert {file: kind_of(file) is FileKind.LAB for file in has_lab} == has_lab
+    assert not any(has_spark[file] for file in has_spark if kind_of(file) is FileKind.BROKERS)

@@ -1,21 +1,37 @@
 """
 Which worker of pytest-xdist runs which file, and in which order.
 
-Every worker that runs a file with the fixture `lab` starts a cluster of four JVMs, which lives as long as the
-worker. So one worker runs these files, and another one gets some only when nothing else is left.
+A worker that runs a file with the fixture `lab` starts a cluster of four JVMs, which lives as long as the
+worker. So one worker runs these files, and another one gets some only when nothing else is left. Files that
+start brokers of their own mostly wait. So a third worker runs them on the same two cores. Then it ends: most
+other files would start a Spark session in it.
 """
+
+from enum import Enum, auto
+from itertools import count
 
 from xdist.scheduler import LoadFileScheduling
 
+
+class FileKind(Enum):
+    """What the tests of a file start."""
+
+    LAB = auto()
+    BROKERS = auto()
+    OTHER = auto()
+
+
 WITH_LAB = ("tests/cluster/", "tests/dags/test_dag_runs.py", "tests/live/")
+WITHOUT_LAB = ("tests/live/test_rolling_upgrade.py",)
+"""A file of these folders that uses a cluster and a Spark session of its own."""
+
 OWN_BROKERS = (
     "tests/live/test_secured.py",
-    "tests/live/test_rolling_upgrade.py",
     "tests/live/test_sample.py",
     "tests/live/test_other_brokers.py",
     "tests/live/test_lab_crash.py",
 )
-"""Files that start brokers of their own and do not use `lab`."""
+"""Files that start brokers, and neither `lab` nor Spark in the process of the tests."""
 
 LONGEST_FIRST = (
     "tests/dags/test_dag_runs.py",
@@ -23,9 +39,17 @@ LONGEST_FIRST = (
     "tests/cluster/test_standalone.py",
     "tests/live/test_kafka_losses.py",
     "tests/live/test_ingest.py",
+    *WITHOUT_LAB,
     *OWN_BROKERS,
 )
 """Files of a minute or more: one that started last would leave the other worker idle."""
+
+PREFERRED = (
+    (FileKind.LAB, FileKind.OTHER, FileKind.BROKERS),
+    (FileKind.OTHER, FileKind.BROKERS, FileKind.LAB),
+    (FileKind.BROKERS,),
+)
+"""What the first, second and third worker run, the first kind first. More workers do as the second."""
 
 
 def file_of(nodeid):
@@ -33,9 +57,11 @@ def file_of(nodeid):
     return nodeid.split("::", 1)[0]
 
 
-def uses_lab(file):
-    """Return whether tests of a file share the cluster of their worker."""
-    return file.startswith(WITH_LAB) and file not in OWN_BROKERS
+def kind_of(file):
+    """Return what the tests of a file start."""
+    if file in OWN_BROKERS:
+        return FileKind.BROKERS
+    return FileKind.LAB if file.startswith(WITH_LAB) and file not in WITHOUT_LAB else FileKind.OTHER
 
 
 def place(file):
@@ -43,16 +69,29 @@ def place(file):
     return LONGEST_FIRST.index(file) if file in LONGEST_FIRST else len(LONGEST_FIRST)
 
 
-class OneLabScheduling(LoadFileScheduling):
-    """`--dist loadfile`, but the first worker takes the files with `lab`, and the others take them last."""
+class KindScheduling(LoadFileScheduling):
+    """`--dist loadfile`, but each worker prefers files of one kind."""
 
-    _lab_worker = None
+    def __init__(self, config, log=None):
+        """Begin without workers."""
+        super().__init__(config, log)
+        self._numbers = {}
+
+    def _preferred(self, node):
+        """Return the next file for a worker, or None if only files are left that it does not run."""
+        self._numbers = {worker: n for worker, n in self._numbers.items() if worker in self.nodes}
+        free = (n for n in count() if n not in self._numbers.values())
+        number = self._numbers.setdefault(node, next(free))
+        kinds = PREFERRED[number] if number < len(PREFERRED) else PREFERRED[1]
+        return next((file for kind in kinds for file in self.workqueue if kind_of(file) is kind), None)
 
     def _assign_work_unit(self, node):
-        if self._lab_worker not in self.nodes:
-            self._lab_worker = node
-        is_wanted = node is self._lab_worker
-        first = next((file for file in self.workqueue if uses_lab(file) == is_wanted), None)
-        if first:
-            self.workqueue.move_to_end(first, last=False)
+        if file := self._preferred(node):
+            self.workqueue.move_to_end(file, last=False)
         super()._assign_work_unit(node)
+
+    def _reschedule(self, node):
+        if node.shutting_down or self._preferred(node):
+            super()._reschedule(node)
+        else:
+            node.shutdown()

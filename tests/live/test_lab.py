@@ -19,12 +19,11 @@ from lab.proxy.probe import probe_link
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 PROBES = 60
-LOG_LAG_S = 1.0
 
 
 def applied(lab, connection):
     """Return what the proxies logged for one connection, in order."""
-    time.sleep(LOG_LAG_S)
+    time.sleep(scenarios.LOG_LAG_S)
     lines = applied_log.read(lab.state / "proxy", since_ns=0, until_ns=2**63)
     return [line["applied_ms"] for line in lines if line["connection"] == connection]
 
