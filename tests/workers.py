@@ -35,14 +35,18 @@ OWN_BROKERS = (
 
 LONGEST_FIRST = (
     "tests/dags/test_dag_runs.py",
-    "tests/live/test_privacy.py",
+    "tests/live/test_ingest.py",
     "tests/cluster/test_standalone.py",
     "tests/live/test_kafka_losses.py",
-    "tests/live/test_ingest.py",
+    "tests/live/test_privacy.py",
     *WITHOUT_LAB,
     *OWN_BROKERS,
 )
-"""Files of a minute or more: one that started last would leave the other worker idle."""
+"""
+Files of a minute or more: one that started last would leave the other worker idle.
+
+The first three read all logs of the lab, which grow.
+"""
 
 PREFERRED = (
     (FileKind.LAB, FileKind.OTHER, FileKind.BROKERS),
