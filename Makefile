@@ -32,7 +32,9 @@ JARS := $(SETS:%=.jars/.%.done)
 CLIENT_JARS := $(CLIENTS:%=.jars/.kafka-%.done)
 BROKER_JARS := $(BROKERS:%=.jars/.kafka-%.done)
 
-.PHONY: help setup lab demo test faults nemesis fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow sbom bench jar-sums locks clean
+LINT := $(addprefix lint-,mypy imports ruff format tables exported alerts words)
+
+.PHONY: $(LINT) help setup lab demo test faults nemesis fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow sbom bench jar-sums locks clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,9 +48,9 @@ lab: setup $(CLIENT_JARS) $(BROKER_JARS) ## install older Kafka clients and newe
 demo: setup ## start real brokers, slow one link, report it (under 5 minutes)
 	$(BIN)/plumbline demo
 
-test: $(VENV)/.dev lab ## run the tests two at a time, then those that measure real brokers one at a time
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
-	$(BIN)/pytest -m "measures and not faults" $(ARGS)
+test: $(VENV)/.dev lab ## run the tests on three workers, then those that measure real brokers one at a time
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
+	$(BIN)/pytest tests/live -m "measures and not faults" $(ARGS)
 
 faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
 	$(BIN)/python -m benchmarks.faults.campaign $(ARGS)
@@ -59,15 +61,19 @@ nemesis: $(VENV)/.dev setup ## overlap random faults of all kinds, add the run t
 fuzz: $(VENV)/.dev ## mutate real lines to find one that crashes a parser (minutes; ARGS="--kind metrics")
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date, plain words
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m benchmarks.reference.tables --check
-	$(BIN)/python -m benchmarks.reference.exported --check
-	$(BIN)/python -m benchmarks.reference.alerts --check
-	$(BIN)/python -m tests.words
+lint: $(LINT) ## ruff, mypy --strict, import-linter, generated docs up to date, plain words
+
+# Each check is a target, so that `make -j` runs several at once.
+lint-ruff: check = ruff check .
+lint-format: check = ruff format --check .
+lint-mypy: check = mypy
+lint-imports: check = lint-imports
+lint-tables: check = python -m benchmarks.reference.tables --check
+lint-exported: check = python -m benchmarks.reference.exported --check
+lint-alerts: check = python -m benchmarks.reference.alerts --check
+lint-words: check = python -m tests.words
+$(LINT): $(VENV)/.dev
+	$(BIN)/$(check)
 
 docs: $(VENV)/.dev ## generate docs/tables.md, the exported metrics and the alert expressions
 	$(BIN)/python -m benchmarks.reference.tables

@@ -1,4 +1,8 @@
-"""What all tests share: one Spark session in UTC, and `--no-skips`: a skipped test is a failure, as in CI."""
+"""
+What all tests share: one Spark session in UTC, and their order.
+
+With `--no-skips` a skipped test is a failure, as in CI.
+"""
 
 import os
 import sys
@@ -9,6 +13,8 @@ from collections.abc import Iterator
 import pytest
 from _pytest.doctest import DoctestItem
 from pyspark.sql import SparkSession
+
+from tests.workers import KindScheduling, file_of, place
 
 os.environ["TZ"] = "UTC"
 time.tzset()
@@ -28,6 +34,27 @@ C2_LATE = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--no-skips`."""
     parser.addoption("--no-skips", action="store_true", help="fail when a test was skipped")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Put the longest files first.
+
+    Raises:
+        UsageError: a test that measures is outside of `tests/live`, where `make test` runs those tests.
+
+    """
+    items.sort(key=lambda item: place(file_of(item.nodeid)))
+    measuring = {file_of(item.nodeid) for item in items if item.get_closest_marker("measures")}
+    if lost := sorted(file for file in measuring if not file.startswith("tests/live/")):
+        message = f"{', '.join(lost)}: tests that measure must be in tests/live, or `make test` omits them"
+        raise pytest.UsageError(message)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Return the scheduler for `--dist loadfile`; None for another distribution."""
+    return KindScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)

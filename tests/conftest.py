@@ -6,9 +6,10 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import sync_playwright
 
-from lab import cluster
+from lab import cluster, jvm
 from lab.layout import Lab
 from lab.proxy.control import set_delay
+from tests.jvm_options import C1
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -27,6 +28,14 @@ def browser():
         closing(playwright.chromium.launch(executable_path=found, args=FLAGS.split())) as started,
     ):
         yield started
+
+
+@pytest.fixture(scope="module")
+def c1_brokers():
+    """Start brokers with C1 alone while a module runs: they live for a minute or two."""
+    with pytest.MonkeyPatch.context() as options:
+        options.setattr(jvm, "_BROKER_OPTIONS", (*jvm._BROKER_OPTIONS, C1))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from jobs.ingest import app as ingest_app
 from lab import load
 from lab.topics import create_telemetry_topics
 from plumbline.cli import app
+from tests.jvm_options import C1
 
 pytestmark = pytest.mark.live
 
@@ -45,9 +46,8 @@ def telemetry(lab, tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Start a master and two workers of one core each."""
-    # The C2 compiler does not pay off in a driver or executor that runs for half a minute.
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+        environment.setenv("JDK_JAVA_OPTIONS", C1)
         with standalone(tmp_path_factory.mktemp("standalone") / "spark") as running:
             yield running
 

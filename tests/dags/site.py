@@ -6,11 +6,9 @@ import subprocess
 from pathlib import Path
 
 from conf.settings import PROJECT
+from tests.jvm_options import C1
 
 RUN_S = 540
-
-C1 = "-XX:TieredStopAtLevel=1"
-"""In a JVM that runs for 15 s the C2 compiler uses a quarter of the CPU and does not pay off."""
 
 
 class Airflow:

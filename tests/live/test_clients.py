@@ -15,7 +15,7 @@ from lab import jvm, topics
 from lab.clients.producer import CURRENT_VERSION, Producer, ProducerGroup, Workload
 from serving.report.run.gold_of_files import rows_of_files
 
-pytestmark = [pytest.mark.live, pytest.mark.measures]
+pytestmark = pytest.mark.live
 
 CHANNEL = "kafka.network.RequestChannel$"
 SENT = re.compile(rb"Sending METADATA response to client (\S+) of (\d+) bytes")

@@ -14,7 +14,7 @@ from schemas.silver.not_kept import QUARANTINE
 from serving.report.run.gold_of_files import rows_of_files
 from tests.live.share_consumer import share_consumer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("c1_brokers")]
 
 VERSION = "4.4.0"
 SHARED = "shared"

@@ -26,6 +26,7 @@ from serving.ask.cli import ask
 from serving.dashboard.app import made
 from serving.dashboard.filters import filters_of
 from serving.dashboard.request import DashboardRequest
+from tests.jvm_options import C1
 from tests.live.test_ingest import ENDS_WITHIN_S, IngestSite
 from tests.transforms.parse import change_lines, perf_lines
 from tests.transforms.parse.records import CLIENT_LINES, REQUEST_LINES
@@ -120,7 +121,7 @@ class PrivateSite(IngestSite):
 
     def command(self, *words):
         """Run a command in a process of its own; keep what it prints in a file."""
-        environment = os.environ | {"SPARK_CONF_DIR": str(self.folder / "spark")}
+        environment = os.environ | {"SPARK_CONF_DIR": str(self.folder / "spark"), "JDK_JAVA_OPTIONS": C1}
         done = subprocess.run(
             [sys.executable, "-m", "plumbline", *words, "--conf", str(self.conf)],
             capture_output=True,

@@ -17,7 +17,7 @@ from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver.not_kept import QUARANTINE
 from tests.live.test_ingest import ENDS_WITHIN_S, LOGGED, IngestSite, broker_logs
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("c1_brokers")]
 
 RELEASES = ("4.3.1", "4.4.0")
 RECORDS_PER_S = 100.0

@@ -16,7 +16,7 @@ from collectors.sampling.brokers import Brokers
 from conf.exit_codes import ExitCode
 from lab import cluster, jvm
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("c1_brokers")]
 
 REQUEST, INHERITED = "kafka.request.logger", "org.apache.kafka.clients.NetworkClient"
 SOON_S = 60

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from lab.secured.broker import INGEST, LOAD, LOAD_TOPIC, NODE, PRINCIPALS, SAMPLER, Login, secured_broker
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("c1_brokers")]
 
 CANARY = re.compile(rb"canary-[0-9a-f]{16}")
 LINES = [b"[2026-11-21 10:00:00,00%d] INFO started (kafka.server.KafkaServer)" % n for n in range(3)]

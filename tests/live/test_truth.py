@@ -13,27 +13,34 @@ from lab.scenarios import Scenario, ScenarioPlan, Side
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 
 PLANS = {
-    "healthy": ScenarioPlan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=40),
     "link": ScenarioPlan(
-        scenario=Scenario.SLOW_LINK, follower=2, leader=1, delay_ms=10, quiet_s=40, for_s=40
+        scenario=Scenario.SLOW_LINK, follower=2, leader=1, delay_ms=10, quiet_s=70, for_s=40
     ),
-    "broker": ScenarioPlan(scenario=Scenario.SLOW_BROKER, broker=3, delay_ms=10, quiet_s=20, for_s=35),
+    "broker": ScenarioPlan(scenario=Scenario.SLOW_BROKER, broker=3, delay_ms=10, quiet_s=20, for_s=30),
     "follower_side": ScenarioPlan(
-        scenario=Scenario.SLOW_SIDE, side=Side.FOLLOWER, broker=1, delay_ms=10, quiet_s=20, for_s=35
+        scenario=Scenario.SLOW_SIDE, side=Side.FOLLOWER, broker=1, delay_ms=10, quiet_s=20, for_s=30
     ),
     "leader_side": ScenarioPlan(
-        scenario=Scenario.SLOW_SIDE, side=Side.LEADER, broker=2, delay_ms=10, quiet_s=20, for_s=35
+        scenario=Scenario.SLOW_SIDE, side=Side.LEADER, broker=2, delay_ms=10, quiet_s=20, for_s=30
     ),
 }
+"""
+What is recorded, 260 s in all, with no more than the assertions read:
+
+- 70 s without a fault have six whole windows wherever they begin: the opening of each pair, its level before
+  the link is slow, and the windows in which no culprit may be named (six or seven; 40 s have four or five).
+- 40 s of a slow link have three whole windows, some 60 fetches a pair.
+- A shape is judged by the windows that end within 30 s of its injection (`judge.NAMED_WITHIN`), so a second
+  more could change no verdict. They have two whole windows for the latencies.
+"""
 
 
 @pytest.fixture(scope="module")
-def part(lab, request):
-    """Record every scenario while no Spark job runs, then read the brokers' files as a report would."""
+def part(lab):
+    """Record every scenario, then read the brokers' files as a report does, without Spark."""
     names = [scenarios.run(lab.state, plan).name for plan in PLANS.values()]
     folder = lab.state.parent
     (folder / "done.json").write_text(json.dumps(names))
-    request.getfixturevalue("spark")
     return recorded(folder)
 
 
@@ -75,7 +82,10 @@ def test_shape_is_named_within_30_s_and_nothing_else_is(truths, culprits, shape)
     assert named.is_right, named
 
 
-def test_nobody_is_accused_while_nothing_is_slow(truths, culprits):
-    span = truths["healthy"]
+def test_no_culprit_is_named_before_the_first_fault(truths, culprits):
+    link = truths["link"]
+    quiet_until = link["injected_at"] - judge.WINDOW  # the window of the injection may name the link
+    quiet = [row for row in culprits if link["quiet_since"] <= row["window_start"] <= quiet_until]
 
-    assert judge.alarms(culprits, span["injected_at"], span["ended_at"]) == []
+    assert len(quiet) >= 6
+    assert judge.alarms(quiet, link["quiet_since"], link["injected_at"]) == []
