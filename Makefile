@@ -50,7 +50,7 @@ test: $(VENV)/.dev lab ## run the tests two at a time, then those that measure r
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
 	$(BIN)/pytest -m "measures and not faults" $(ARGS)
 
-faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
+faults: $(VENV)/.dev lab ## inject 290 faults, two at once, write docs/faults.md (hours, resumes; needs root; ARGS=--short: a few kills)
 	$(BIN)/python -m benchmarks.faults.campaign $(ARGS)
 
 nemesis: $(VENV)/.dev setup ## overlap random faults of all kinds, add the run to docs/faults.md (2 hours; needs root; ARGS="--for 10m")
