@@ -1,5 +1,6 @@
 """Runs in worker processes: one that fails or dies stops no other, and a signal leaves no process."""
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -30,7 +31,8 @@ def dies(_servers, _folder, _dice):
 
 
 def waits(_servers, folder, _dice):
-    """Start a job in a session of its own, as the campaign does, and wait for it."""
+    """Start a job in a session of its own, as the campaign does, and wait for it; brokers end at the exit."""
+    atexit.register(folder.with_suffix(".ended").touch)
     job = subprocess.Popen(["sleep", "600"], start_new_session=True)  # noqa: S607 (whichever sleep there is)
     try:
         (folder.parents[1] / f"{folder.name}.pid").write_text(f"{job.pid} {os.getpid()}")
@@ -94,13 +96,14 @@ def test_each_number_draws_its_own_and_the_same_number_the_same():
 
 
 def test_ctrl_c_ends_the_runs_under_way_with_all_that_they_started(tmp_path):
-    """It also reaches a terminal's whole process group; the workers are not in it."""
-    pids = []
+    """A terminal sends it to the campaign's process group; no worker is in that group."""
+    pids, groups = [], set()
 
     def press():
         while len(files := [*tmp_path.glob("waits-4-*.pid")]) < 2 or not all(f.read_text() for f in files):
             time.sleep(0.05)
         pids.extend(int(pid) for file in files for pid in file.read_text().split())
+        groups.update(map(os.getpgid, pids))
         os.kill(os.getpid(), signal.SIGINT)
 
     pressing = threading.Thread(target=press)
@@ -110,4 +113,6 @@ def test_ctrl_c_ends_the_runs_under_way_with_all_that_they_started(tmp_path):
     pressing.join()
 
     assert len(pids) == 4
+    assert os.getpgrp() not in groups
     assert not [pid for pid in pids if psutil.pid_exists(pid)]
+    assert len([*tmp_path.glob("runs/waits-4-*.ended")]) == 2
