@@ -52,7 +52,7 @@ test: $(VENV)/.dev lab ## run the tests on three workers, then those that measur
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
 	$(BIN)/pytest tests/live -m "measures and not faults" $(ARGS)
 
-faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
+faults: $(VENV)/.dev lab ## inject 290 faults, two at once, write docs/faults.md (hours, resumes; needs root; ARGS=--short: a few kills)
 	$(BIN)/python -m benchmarks.faults.campaign $(ARGS)
 
 nemesis: $(VENV)/.dev setup ## overlap random faults of all kinds, add the run to docs/faults.md (2 hours; needs root; ARGS="--for 10m")

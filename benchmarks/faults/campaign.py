@@ -1,19 +1,14 @@
 """
-`python -m benchmarks.faults.campaign`: run the faults, one after the other, and write docs/faults.md.
+`python -m benchmarks.faults.campaign`: run the faults, several at once, and write docs/faults.md.
 
 A run that is done has a line in docs/faults.jsonl and is not repeated for the same seed and code. What is
-less than the whole campaign has its lines in the state's folder.
+less than the whole campaign has its lines in the state's folder, unless `--results` names another file.
 """
 
-import random
-import shutil
-import time
-import traceback
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Annotated
 
@@ -23,44 +18,29 @@ from benchmarks import pages
 from benchmarks.faults import page, plan, results
 from benchmarks.faults.plan import Entry
 from benchmarks.faults.results import Result
-from benchmarks.faults.steady import KillOutcome
+from benchmarks.faults.worker import FaultWorker, Find, PlannedRun, RunSetup, workers
 from conf.progress import Progress
 from conf.settings import PROJECT
-from engine.process.signals import interrupt_on_signals
+from conf.signals import interrupted_once
 from lab import cluster
 from lab.errors import LabError
 
 PAGE, RESULTS = (PROJECT / "docs" / name for name in ("faults.md", "faults.jsonl"))
 EXIT_WRONG, EXIT_OPTIONS, EXIT_STOPPED = 1, 2, 130
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """One run to do, or one that was done."""
-
-    entry: Entry
-    number: int
-    seed: int
-    code: str
-
-    @property
-    def key(self) -> tuple[str, int, int, str]:
-        """What its result is found by."""
-        return self.entry.name, self.number, self.seed, self.code
-
-    @property
-    def dice(self) -> random.Random:
-        """The same throws for the same fault, number and seed."""
-        return random.Random(f"{self.seed}/{self.entry.name}/{self.number}")
+AT_ONCE = 2
+SHOWN_EVERY_S = 60.0
 
 
 def main(  # noqa: PLR0913 (the options of a program)
     *,
-    only: Annotated[list[str] | None, typer.Option(help="Run these faults alone.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Run these faults alone; repeatable.")] = None,
     times: Annotated[int, typer.Option(help="Runs of each fault, instead of the planned number.")] = 0,
     seed: Annotated[int, typer.Option(help="Another seed is another campaign.")] = 4,
     short: Annotated[bool, typer.Option("--short", help="A few kills; writes no page.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="List the faults, and run none.")] = False,
+    at_once: Annotated[
+        int, typer.Option(min=1, help="Runs that share the machine; one for each core.")
+    ] = AT_ONCE,
     state: Annotated[Path, typer.Option(help="The lab, and what is left of a run that went wrong.")] = PROJECT
     / ".state"
     / "faults",
@@ -74,11 +54,14 @@ def main(  # noqa: PLR0913 (the options of a program)
     """
     Run the campaign of faults; what is done already is not repeated.
 
+    A campaign may take several sessions, on several machines: results in docs/faults.jsonl of the same seed
+    and code add up. Once all are there, the whole campaign only writes the page.
+
     Exit code 1 when anything was wrong, 2 for wrong options, 130 when stopped.
 
     Example: `make faults`
 
-    Example: `make faults ARGS="--only random-kills --times 1 --seed 7"`
+    Example: `make faults ARGS="--only random-kills --results docs/faults.jsonl"`
     """
     progress = Progress()
     entries = plan.short() if short else plan.whole()
@@ -93,10 +76,10 @@ def main(  # noqa: PLR0913 (the options of a program)
         for entry in entries:
             print(f"{entry.name:24} {times or entry.times:3} x {entry.n:2}   {entry.group}")
         return
-    runs = [planned for entry in entries for planned in _runs(entry, times or entry.times, seed)]
+    runs = [run for entry in entries for run in _runs(entry, times or entry.times, seed)]
     is_whole = not (short or only or times)
     file = results_file or (RESULTS if is_whole else state / "results.jsonl")
-    found = _all(runs, state.resolve(), file.resolve(), progress)
+    found = _all(runs, state.resolve(), file.resolve(), progress, at_once=at_once)
     if is_whole:
         counted = {result.key for result in found}
         before = [result for result in results.read(file) if result.key not in counted]
@@ -105,95 +88,132 @@ def main(  # noqa: PLR0913 (the options of a program)
     raise typer.Exit(EXIT_WRONG if any(result.wrong for result in found) else 0)
 
 
-def _runs(entry: Entry, times: int, seed: int) -> list[Planned]:
-    code = results.code_version(*entry.files)
-    return [Planned(entry, number, seed, code) for number in range(times)]
+def _runs(entry: Entry, times: int, seed: int) -> list[PlannedRun]:
+    code = code_of(entry)
+    return [PlannedRun(entry.name, number, seed, code) for number in range(times)]
 
 
-def _all(runs: list[Planned], state: Path, file: Path, progress: Progress) -> list[Result]:
-    """Do what is not done yet; give the results of all."""
-    done = {result.key: result for result in results.read(file)}
-    to_do = [planned for planned in runs if planned.key not in done]
-    progress.say(f"{len(runs)} runs, {len(runs) - len(to_do)} done before; about {_left(to_do, done)} to go")
+def code_of(entry: Entry) -> str:
+    """Return the digest of all files that a run of a fault depends on."""
+    return results.code_version(*plan.EVERY_RUN, *entry.files)
+
+
+def _all(  # noqa: PLR0913 (what to run, where, and how)
+    runs: list[PlannedRun],
+    state: Path,
+    file: Path,
+    progress: Progress,
+    *,
+    at_once: int,
+    find: Find = plan.entry_of,
+) -> list[Result]:
+    """Do what is not done yet; return the results of all. A run that was wrong once stays wrong."""
+    before = results.read(file)
+    done = {result.key: result for result in sorted(before, key=lambda result: bool(result.wrong))}
+    to_do = [run for run in runs if run.key not in done]
+    at_once = min(at_once, len(to_do))
+    pace = _Pace(before, find)
+    progress.say(f"{len(runs)} runs, {len(runs) - len(to_do)} done before; {pace.left(to_do, [], at_once)}")
+
+    def keep(result: Result, left: str) -> None:
+        if code_of(find(result.fault)) != result.code:
+            progress.say(
+                f"{result.fault}: its code was changed meanwhile; the run does not count, begin again"
+            )
+            raise typer.Exit(EXIT_WRONG)
+        results.add(file, result)
+        done[result.key] = result
+        n = sum(run.key in done for run in runs)
+        progress.say(f"{n} of {len(runs)}: {_summary(result)}; {left}")
+        for finding in result.wrong:
+            progress.say(f"  {finding}")
+
     try:
         if to_do:
-            with broker(state) as bootstrap_servers:
-                for nth, planned in enumerate(to_do):
-                    result = _one(planned, state, bootstrap_servers)
-                    results.add(file, result)
-                    done[result.key] = result
-                    _tell(result, _left(to_do[nth + 1 :], done), progress)
+            with broker(state) as servers, workers(at_once, RunSetup(find, state, servers, at_once)) as crew:
+                _do(to_do, crew, pace, keep, progress.say)
     except KeyboardInterrupt:
-        progress.say("stopped; the run that was under way begins again next time")
+        progress.say("stopped; the runs that were under way begin again next time")
         raise typer.Exit(EXIT_STOPPED) from None
     except LabError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error
-    return [done[planned.key] for planned in runs]
+    return [done[run.key] for run in runs]
 
 
-def _one(planned: Planned, state: Path, bootstrap_servers: str) -> Result:
-    entry = planned.entry
-    folder = state / "runs" / f"{entry.name}-{planned.seed}-{planned.number}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    began_at, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    try:
-        outcome = entry.run(bootstrap_servers, folder, planned.dice)
-    except Exception:  # noqa: BLE001 (one fault that breaks must not end hours of others; it counts as wrong)
-        outcome = KillOutcome(wrong=[f"the run itself failed: {traceback.format_exc()[-600:]}"])
-    if not outcome.wrong:
-        shutil.rmtree(folder)
-    return Result(
-        fault=entry.name,
-        group=entry.group,
-        number=planned.number,
-        seed=planned.seed,
-        code=planned.code,
-        commit=results.commit(),
-        began_at=began_at,
-        seconds=round(time.monotonic() - began, 1),
-        n=len(outcome.hits) or 1,
-        wrong=outcome.wrong,
-        hits=outcome.hits,
-        records=outcome.records,
-        looks=outcome.looks,
-    )
+def _do(
+    to_do: Sequence[PlannedRun],
+    crew: Sequence[FaultWorker],
+    pace: "_Pace",
+    keep: Callable[[Result, str], None],
+    say: Callable[[str], None],
+) -> None:
+    """Let the workers do the runs in order; `keep` gets each result, and how long the others take."""
+    waiting = deque(to_do)
+    while True:
+        for worker in crew:
+            if waiting and worker.run is None:
+                worker.begin(waiting.popleft())
+        busy = [worker for worker in crew if worker.run]
+        if not busy:
+            return
+        ready = wait([worker.pipe for worker in busy], SHOWN_EVERY_S)
+        for worker in busy:
+            if worker.pipe in ready:
+                result = worker.result()
+                pace.note(result)
+                keep(result, pace.left(waiting, crew, len(crew)))
+        if not ready:
+            now = ", ".join(f"{worker.run.fault} for {worker.seconds:.0f} s" for worker in busy if worker.run)
+            say(f"  {now}; {pace.left(waiting, crew, len(crew))}")
+
+
+class _Pace:
+    """Estimates what runs take: from former runs of the same fault, and from the pace of the runs since."""
+
+    def __init__(self, former: Iterable[Result], find: Find) -> None:
+        self._took, self._find = defaultdict[str, list[float]](list), find
+        for result in former:
+            self._took[result.fault].append(result.seconds)
+        self._seconds = self._expected_s = 0.0
+
+    def note(self, result: Result) -> None:
+        """Note how long a run took."""
+        self._seconds += result.seconds
+        self._expected_s += self._former_s(result.fault)
+
+    def left(self, waiting: Iterable[PlannedRun], crew: Iterable[FaultWorker], at_once: int) -> str:
+        """Return how long the runs take that wait, and the rest of those that are under way."""
+        rests = [self._of(run) for run in waiting]
+        rests += [max(0.0, self._of(worker.run) - worker.seconds) for worker in crew if worker.run]
+        return f"about {sum(rests) / max(1, at_once) / 60:.0f} minutes left"
+
+    def _of(self, run: PlannedRun) -> float:
+        pace = self._seconds / self._expected_s if self._expected_s else 1.0
+        return pace * self._former_s(run.fault)
+
+    def _former_s(self, fault: str) -> float:
+        known = self._took.get(fault)
+        return sum(known) / len(known) if known else self._find(fault).expected_s
+
+
+def _summary(result: Result) -> str:
+    state = "all well" if not result.wrong else f"{len(result.wrong)} wrong"
+    return f"{result.fault} {result.number}, n = {result.n}, {state}, {result.seconds:.0f} s"
 
 
 @contextmanager
 def broker(state: Path) -> Iterator[str]:
-    """Run a telemetry broker for the campaign, beside the smallest lab there is."""
+    """Run a telemetry broker for the campaign, beside the smallest lab there is; a signal stops it once."""
     quiet: list[str] = []
-    lab = cluster.start(
-        state / "lab", brokers=1, request_log=False, client_log=False, fresh=True, say=quiet.append
-    )
-    interrupt_on_signals()
-    try:
-        yield lab.telemetry_bootstrap_servers
-    finally:
-        cluster.stop(lab.state, say=quiet.append)
-
-
-def _left(to_do: list[Planned], done: dict[tuple[str, int, int, str], Result]) -> str:
-    """Estimate what the runs to come take, from those done on this machine."""
-    took = defaultdict[str, list[float]](list)
-    for result in done.values():
-        took[result.fault].append(result.seconds)
-    seconds = sum(
-        sum(known) / len(known) if (known := took[planned.entry.name]) else planned.entry.expected_s
-        for planned in to_do
-    )
-    return f"{seconds / 60:.0f} minutes"
-
-
-def _tell(result: Result, left: str, progress: Progress) -> None:
-    state = "all well" if not result.wrong else f"{len(result.wrong)} wrong"
-    progress.say(
-        f"{result.fault} {result.number}: {result.n} done, {state}, {result.seconds:.0f} s; {left} left"
-    )
-    for finding in result.wrong:
-        progress.say(f"  {finding}")
+    with interrupted_once():
+        lab = cluster.start(
+            state / "lab", brokers=1, request_log=False, client_log=False, fresh=True, say=quiet.append
+        )
+        try:
+            yield lab.telemetry_bootstrap_servers
+        finally:
+            cluster.stop(lab.state, say=quiet.append)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
 from benchmarks.faults import kills, poller
-from benchmarks.faults.results import Result, bound, machine, table
+from benchmarks.faults.results import CODE, Result, bound, table
 from benchmarks.pages import render
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
@@ -93,8 +92,6 @@ def page(results: Sequence[Result], seed: int, before: Iterable[Result] = ()) ->
     wrong = Counter(
         f"{result.fault} {result.number}: {failure}" for result in results for failure in result.wrong
     )
-    last = max((result.began_at for result in results), default=datetime.now(UTC).isoformat())[:10]
-    commits = ", ".join(sorted({result.commit for result in results}))
     return render(
         "faults",
         table=table(results),
@@ -108,9 +105,33 @@ def page(results: Sequence[Result], seed: int, before: Iterable[Result] = ()) ->
         wrong="\n".join(f"- {failure}" for failure in wrong) or "Nothing.",
         warehouses=(n := sum(len(result.hits) > 0 for result in results if "random" in result.group)),
         by_warehouse=bound(n, 0),
-        about=f"Seed {seed}, {machine()}, {last}, commit {commits}, {seconds / 60:.0f} minutes of runs.",
+        about=f"Seed {seed}, {len(results)} runs, {seconds / 60:.0f} minutes of runs, {at_once(results)} at once.",
+        origins="\n".join(origins(results)),
+        code=", ".join(f"`{name}`" for name in CODE),
         read=f"{records:,} records were published under steady kills; the reader polled {looks:,} times.",
     )
+
+
+def origins(results: Iterable[Result]) -> list[str]:
+    """Return a line for each commit and machine that results come from, the newest last."""
+    runs = defaultdict[tuple[str, str], list[Result]](list)
+    for result in sorted(results, key=lambda result: result.began_at):
+        runs[result.commit, result.machine].append(result)
+    return [
+        f"- Commit {commit}: {len(made)} runs, {_dates(made)}{machine and f', on {machine}'}."
+        for (commit, machine), made in runs.items()
+    ]
+
+
+def _dates(results: Sequence[Result]) -> str:
+    first, last = results[0].began_at[:10], results[-1].began_at[:10]
+    return first if first == last else f"{first} to {last}"
+
+
+def at_once(results: Iterable[Result]) -> str:
+    """Return how many runs shared the machine, the least and the most."""
+    counts = {result.at_once for result in results} or {1}
+    return f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
 
 
 def failures_before(results: Iterable[Result]) -> list[str]:

@@ -5,7 +5,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from benchmarks.faults import kills, steady
@@ -18,17 +18,25 @@ Fault = Callable[[str, Path, random.Random], list[str]]
 Run = Callable[[str, Path, random.Random], KillOutcome]
 
 MODULES = {
+    "lines.properties": "drawn batches of spoiled lines",
+    "lines.mutations": "a million mutated lines",
+    "lines.bombs": "a gzip bomb of 1.5 GB",
     "lines.resent": "",
-    "edge.faults": "",
     "state.torn": "a torn, stale or missing file of the state",
     "gap": "retention passes the checkpoint",
     "full_disk": "",
     "state.two_drivers": "two drivers on one checkpoint",
-    "lines.mutations": "a million mutated lines",
-    "lines.bombs": "a gzip bomb of 1.5 GB",
-    "lines.properties": "drawn batches of spoiled lines",
+    "edge.faults": "",
 }
-"""Modules here with `FAULTS: dict[str, Fault]`, and their row of the table; "" makes one row per class."""
+"""
+Modules here with `FAULTS: dict[str, Fault]`, and their row of the table; "" makes one row per class.
+
+Runs begin in this order: long ones first, so that no worker waits long for the last one; those with three
+brokers last, because the brokers run until the end of the worker.
+"""
+
+EVERY_RUN = tuple(PROJECT / "benchmarks" / "faults" / name for name in ("plan.py", "worker.py"))
+"""Files that every run depends on, in addition to the product and to `Entry.files`."""
 
 TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 """Classes: runs of all faults whose names begin so, each once at least; others run `TIMES_OTHER` times."""
@@ -106,6 +114,16 @@ def short() -> list[Entry]:
             files=files_of("steady"),
         )
     ]
+
+
+@cache
+def _by_name() -> dict[str, Entry]:
+    return {entry.name: entry for entry in (*whole(), *short())}
+
+
+def entry_of(name: str) -> Entry:
+    """Return a fault of the campaign by its name."""
+    return _by_name()[name]
 
 
 def of_list(fault: Fault) -> Run:

@@ -17,12 +17,18 @@ import psutil
 from conf.settings import PROJECT
 
 CODE = (
-    "engine", "jobs", "transforms", "schemas", "conf", "collectors", "serving", "plumbline", "lab",
+    "engine", "jobs", "transforms", "schemas", "conf", "collectors", "lab",
+    "plumbline/__main__.py", "plumbline/cli.py",
 )  # fmt: skip
-"""The product, and the lab that the brokers are started by."""
+"""
+The code that runs in every fault: the jobs, the collectors, the command that starts them, and the lab.
 
-WRITTEN = "docs/faults.*"
-"""What the campaign itself writes: no change of the code."""
+What else a fault uses is among its files: modules of `tests` and `benchmarks` that make its lines and judge
+it, `answers` and `serving` if it makes a report, a page of `docs` if it checks the page.
+"""
+
+WRITTEN = (":(exclude)docs/faults.*", ":(exclude)docs/nemesis.jsonl")
+"""What the campaign and the nemesis write: no change of the code."""
 
 RULE_OF_THREE = 3
 LOST, DOUBLED, TOTALS, OTHER = "lost", "doubled", "wrong totals", "other wrong"
@@ -48,7 +54,7 @@ BEGINS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One run of one fault."""
+    """One run of one fault; `at_once` is how many runs shared the machine."""
 
     fault: str
     group: str
@@ -63,6 +69,8 @@ class Result:
     hits: list[dict[str, Any]] = field(default_factory=list)
     records: int = 0
     looks: int = 0
+    machine: str = ""
+    at_once: int = 1
 
     @property
     def key(self) -> tuple[str, int, int, str]:
@@ -90,10 +98,10 @@ def add(file: Path, result: Result) -> None:
 
 
 def code_version(*more: Path) -> str:
-    """Digest what a run depends on: the product's code, and the files of the fault itself."""
-    roots = [PROJECT / name for name in CODE]
+    """Digest what a run depends on: `CODE`, and the files and folders of the fault itself."""
+    roots = [*(PROJECT / name for name in CODE), *more]
     found = {file for root in roots for file in (root, *root.rglob("*")) if file.is_file()}
-    files = {file for file in found if "__pycache__" not in file.parts} | set(more)
+    files = {file for file in found if "__pycache__" not in file.parts}
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(f"{os.path.relpath(file, PROJECT)}\0".encode() + file.read_bytes())
@@ -103,7 +111,7 @@ def code_version(*more: Path) -> str:
 def commit() -> str:
     """Return the commit, `-dirty` when more was changed than results; `unknown` outside a checkout."""
     name = _git("describe", "--always")
-    is_dirty = name and _git("status", "--porcelain", "--untracked-files=no", "--", f":(exclude){WRITTEN}")
+    is_dirty = name and _git("status", "--porcelain", "--untracked-files=no", "--", *WRITTEN)
     return f"{name}-dirty" if is_dirty else name or "unknown"
 
 

@@ -65,6 +65,9 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # A signal while the JVM starts ends the main thread of the JVM, since PySpark removes the folder in which
+    # it waits for the port. Without this option, the thread of the py4j server would live for ever.
+    "spark.submit.callSystemExitOnMainExit": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     # Other users of the machine can reach the ports of the driver; Spark makes a secret for each session.

@@ -95,6 +95,10 @@ FAULTS: dict[str, Callable[[str, Path, random.Random], list[str]]] = {
 }
 
 
+FILES = (PROJECT / "answers", PROJECT / "serving")
+"""Code of the report."""
+
+
 def planted(folder: Path) -> Path:
     """Write the bomb between two plain lines, and return the file."""
     path = folder / "logs" / "broker-1" / "kafka-request.log.gz"

@@ -34,6 +34,10 @@ from tests.transforms.parse.records import CLIENT_LINES, REQUEST_LINES, TEXTS
 from transforms.parse import client_events
 from transforms.parse.requests import documents
 
+REASONS = PROJECT / "docs" / "quarantine.md"
+FILES = (REASONS,)
+"""Each reason of the quarantine must be documented there."""
+
 LINES, BATCH = 1_000_000, 50_000
 STALLED = 10
 """A batch has stalled if it takes this many times the median; seconds would depend on the machine."""
@@ -185,7 +189,7 @@ def unaccounted(root: Path, kind: str, ledger: Ledger, figures: dict[str, float]
     missing, more = (sum(int(test.sum()) for test in tests) for tests in _once_each(seen))
     wrong += [f"bronze {kind}: {missing} lost, {more} doubled"] if missing or more else []
     wrong += _compared(_quarantined(root, kind, reasons), sent, outcomes, f"quarantine of {kind}")
-    unknown = reasons - documented_reasons(PROJECT / "docs" / "quarantine.md")
+    unknown = reasons - documented_reasons(REASONS)
     wrong += [f"{kind}: reasons missing in docs/quarantine.md: {unknown}"] if unknown else []
     figures[f"{kind} quarantined"] = sum(int(n.sum()) for n in outcomes.values())
     figures[f"{kind} kept"] = _count_kept(batches(root, silver), outcomes)

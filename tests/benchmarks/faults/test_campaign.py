@@ -2,12 +2,14 @@
 
 import random
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
 from benchmarks.faults import campaign, kills, page, plan, results
 from benchmarks.faults.results import Result
 from benchmarks.faults.steady import KillOutcome
+from benchmarks.faults.worker import PlannedRun
 
 
 def result(**changes):
@@ -33,40 +35,114 @@ def test_a_cut_result_is_ignored_and_the_next_one_is_read(tmp_path):
     assert [found.number for found in results.read(file)] == [0, 1]
 
 
-def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
-    """After Ctrl-C the interrupted run starts again, and earlier runs are kept."""
-    ran = []
+class Crew:
+    """Runs in this process; each is done at once. `ran` has what they drew."""
 
-    def fault(_servers, _folder, dice):
-        ran.append(dice.random())
-        if len(ran) == 2:
-            raise KeyboardInterrupt
-        return KillOutcome(wrong=[])
+    def __init__(self, *, interrupted_at=0):
+        """Raise KeyboardInterrupt in a run."""
+        self.ran, self._interrupted_at = [], interrupted_at
 
+    def do(self, to_do, _crew, _pace, keep, _say):
+        """Do the runs in order."""
+        for run in to_do:
+            self.ran.append(run.dice.random())
+            if len(self.ran) == self._interrupted_at:
+                raise KeyboardInterrupt
+            keep(result(fault=run.fault, number=run.number, code=run.code), "about 0 minutes left")
+
+
+@pytest.fixture
+def campaign_of(tmp_path, monkeypatch):
+    """Return a function that does the planned runs of a fault, with a crew, and keeps their results."""
     monkeypatch.setattr(campaign, "broker", lambda _state: nullcontext("nowhere"))
-    entry = plan.Entry(name="f", group="g", run=fault, times=2)
-    runs = campaign._runs(entry, 2, 4)
+    monkeypatch.setattr(campaign, "workers", lambda _n, _setup: nullcontext([]))
+
+    def do(crew, times=2):
+        monkeypatch.setattr(campaign, "_do", crew.do)
+        entry = plan.Entry(name="f", group="g", run=lambda *_: KillOutcome(wrong=[]), times=times)
+        runs, file = campaign._runs(entry, times, 4), tmp_path / "found.jsonl"
+        return campaign._all(runs, tmp_path, file, campaign.Progress(), at_once=2, find=lambda _name: entry)
+
+    return do
+
+
+def test_a_finished_run_is_not_repeated(campaign_of):
+    """After Ctrl-C the interrupted run starts again, and earlier runs are kept."""
+    crew = Crew(interrupted_at=2)
     with pytest.raises(campaign.typer.Exit) as stopped:
-        campaign._all(runs, tmp_path, tmp_path / "found.jsonl", campaign.Progress())
+        campaign_of(crew)
     assert stopped.value.exit_code == campaign.EXIT_STOPPED
 
-    found = campaign._all(runs, tmp_path, tmp_path / "found.jsonl", campaign.Progress())
+    found = campaign_of(crew)
     assert [one.number for one in found] == [0, 1]
-    assert len(ran) == 3
-    assert ran[1] == ran[2] != ran[0]
+    assert len(crew.ran) == 3
+    assert crew.ran[1] == crew.ran[2] != crew.ran[0]
 
 
-def test_a_fault_that_raises_is_a_failure_and_keeps_its_folder(tmp_path):
-    def fault(_servers, folder, _dice):
-        (folder / "left.txt").write_text("here")
-        raise RuntimeError(str(folder))
+def test_progress_says_how_many_runs_are_done_and_how_long_the_others_take(campaign_of, capfd):
+    campaign_of(Crew())
 
-    entry = plan.Entry(name="f", group="g", run=fault, times=1)
-    (planned,) = campaign._runs(entry, 1, 4)
-    found = campaign._one(planned, tmp_path, "nowhere")
+    printed = capfd.readouterr().err
+    assert "2 runs, 0 done before; about 2 minutes left" in printed
+    assert "2 of 2: f 1, n = 1, all well, 60 s; about 0 minutes left" in printed
 
-    assert f"RuntimeError: {tmp_path}" in found.wrong[0]
-    assert (tmp_path / "runs" / "f-4-0" / "left.txt").exists()
+
+def test_a_run_whose_code_was_changed_meanwhile_does_not_count(campaign_of, monkeypatch, tmp_path, capfd):
+    codes = iter(["before", "before", "after"])
+    monkeypatch.setattr(campaign, "code_of", lambda _entry: next(codes))
+
+    with pytest.raises(campaign.typer.Exit) as stopped:
+        campaign_of(Crew())
+
+    assert stopped.value.exit_code == campaign.EXIT_WRONG
+    assert [one.number for one in results.read(tmp_path / "found.jsonl")] == [0]
+    assert "its code was changed meanwhile" in capfd.readouterr().err
+
+
+def test_a_run_that_was_wrong_stays_wrong(campaign_of, tmp_path):
+    """Two machines may have done the same run."""
+    (once,) = campaign_of(Crew(), times=1)
+    file = tmp_path / "found.jsonl"
+    file.unlink()
+    results.add(file, replace(once, wrong=["x: 1 lost"]))
+    results.add(file, once)
+
+    (found,) = campaign_of(Crew(), times=1)
+
+    assert found.wrong == ["x: 1 lost"]
+
+
+def test_the_rest_takes_as_long_as_the_pace_since_says():
+    """Former runs took a minute each; now they take half of it, and two run at once."""
+    pace = campaign._Pace([result(seconds=60.0)], plan.entry_of)
+    waiting = [PlannedRun("f", number, 4, "c") for number in range(8)]
+    assert pace.left(waiting, [], 2) == "about 4 minutes left"
+
+    pace.note(result(seconds=30.0))
+
+    assert pace.left(waiting, [], 2) == "about 2 minutes left"
+
+
+def test_partial_campaigns_of_several_machines_add_up_and_the_last_one_only_writes_the_page(
+    tmp_path, monkeypatch
+):
+    entries = [plan.Entry(name=name, group="late by hours", run=None, times=1) for name in ("f", "h")]
+    monkeypatch.setattr(campaign.plan, "whole", lambda: entries)
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "faults.jsonl")
+    monkeypatch.setattr(campaign, "PAGE", tmp_path / "faults.md")
+    monkeypatch.setattr(campaign, "broker", lambda _state: pytest.fail("a broker was started"))
+    for entry, commit in zip(entries, ("abc", "abd"), strict=True):
+        results.add(
+            tmp_path / "faults.jsonl",
+            result(fault=entry.name, code=campaign.code_of(entry), commit=commit, machine="2 cores"),
+        )
+
+    with pytest.raises(campaign.typer.Exit) as ended:
+        campaign.main(state=tmp_path / "state")
+
+    assert ended.value.exit_code == 0
+    page = (tmp_path / "faults.md").read_text()
+    assert "- Commit abc: 1 runs, 2026-11-21, on 2 cores.\n- Commit abd: 1 runs, 2026-11-21" in page
 
 
 @pytest.mark.parametrize(
@@ -170,10 +246,23 @@ def test_a_run_depends_on_the_modules_that_its_module_imports():
     assert {"log_writer", "three_brokers"} <= {file.stem for file in plan.files_of("edge.faults")}
 
 
-@pytest.mark.parametrize("part", ["lab", "lab/templates", "serving", "conf/jars", "schemas"])
-def test_a_run_depends_on_the_product_and_the_lab(tmp_path, monkeypatch, part):
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "engine/x.py",
+            "jobs/x.py",
+            "schemas/x.py",
+            "transforms/x.py",
+            "collectors/x.py",
+            "conf/jars/x.xml",
+        ),
+        *("lab/x.py", "lab/templates/x.any", "plumbline/cli.py"),
+    ],
+)
+def test_a_run_depends_on_the_jobs_the_collectors_and_the_lab(tmp_path, monkeypatch, name):
     monkeypatch.setattr(results, "PROJECT", tmp_path)
-    file = tmp_path / part / "x.any"
+    file = tmp_path / name
     file.parent.mkdir(parents=True)
     file.write_text("one")
     before = results.code_version()
@@ -183,6 +272,35 @@ def test_a_run_depends_on_the_product_and_the_lab(tmp_path, monkeypatch, part):
     assert results.code_version() == before
     file.write_text("two")
     assert results.code_version() != before
+
+
+@pytest.mark.parametrize("name", ["serving/x.py", "answers/x.py", "docs/x.md", "tests/x.py", "dags/x.py"])
+def test_a_run_does_not_depend_on_what_no_job_uses(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(results, "PROJECT", tmp_path)
+    before = results.code_version()
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("one")
+
+    assert results.code_version() == before
+
+
+def test_some_faults_depend_on_more():
+    """A bomb goes through a report, each reason of the quarantine is documented; all begin in a worker."""
+    files = {entry.name: entry.files for entry in plan.whole()}
+
+    assert [name for name, own in files.items() if results.PROJECT / "serving" in own] == [
+        "gzip-bomb-through-a-report",
+        "gzip-bomb-through-collector-and-ingest",
+    ]
+    assert results.PROJECT / "docs" / "quarantine.md" in files["million-mutated-lines"]
+    assert {file.name for file in plan.EVERY_RUN if file.exists()} == {"plan.py", "worker.py"}
+
+
+def test_a_run_depends_on_the_files_in_a_folder_that_its_fault_names(tmp_path):
+    before = results.code_version(tmp_path)
+    (tmp_path / "x.py").write_text("one")
+
+    assert results.code_version(tmp_path) != before
 
 
 def test_the_page_shows_the_oracles_of_each_group():
@@ -219,7 +337,9 @@ def test_only_the_whole_campaign_keeps_its_results_in_the_repository(tmp_path, m
     files = []
     monkeypatch.setattr(campaign, "RESULTS", tmp_path / "docs" / "faults.jsonl")
     monkeypatch.setattr(campaign, "PAGE", tmp_path / "faults.md")
-    monkeypatch.setattr(campaign, "_all", lambda _runs, _state, file, _progress: files.append(file) or [])
+    monkeypatch.setattr(
+        campaign, "_all", lambda _runs, _state, file, _progress, **_: files.append(file) or []
+    )
     named = {"results_file": tmp_path / options["results_file"]} if "results_file" in options else {}
     with pytest.raises(campaign.typer.Exit):
         campaign.main(state=tmp_path / "state", **(options | named))

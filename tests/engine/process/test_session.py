@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import time
 
+import psutil
 import pyarrow as pa
 import pytest
 
@@ -26,6 +28,14 @@ except JvmGoneError as error:
     print("error:", error)
 """
 
+START_IT = """
+from conf.settings import Settings
+from engine.process.session import spark_session
+from engine.process.signals import interrupt_on_signals
+interrupt_on_signals()
+spark_session(Settings(), "is stopped")
+"""
+
 
 def lose(before="pass"):
     """Run `LOSE_IT` in a separate process; return its output."""
@@ -40,6 +50,25 @@ def test_a_jvm_that_dies_is_reported_in_one_line():
 
 def test_a_jvm_that_does_not_start_is_reported_in_the_same_way():
     assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("error: Spark's JVM has died")
+
+
+def test_a_jvm_ends_with_a_job_that_is_stopped_while_the_jvm_starts(tmp_path):
+    """PySpark has then removed the folder for the port: the JVM's main thread dies, its server's does not."""
+    printed, jvm = tmp_path / "printed.txt", list[psutil.Process]()
+    with printed.open("wb") as sink:
+        job = psutil.Popen([sys.executable, "-c", START_IT], cwd=PROJECT, stdout=sink, stderr=sink)
+    while job.poll() is None and not jvm:
+        jvm = [child for child in job.children() if child.name() == "java"]
+        time.sleep(0.01)
+    job.terminate()
+    job.wait(60)
+    _, alive = psutil.wait_procs(jvm, timeout=60)
+    for one in alive:
+        one.kill()
+
+    assert "KeyboardInterrupt" in printed.read_text()
+    assert len(jvm) == 1
+    assert not alive
 
 
 def test_a_worker_uses_the_memory_settings_of_the_session(spark):
