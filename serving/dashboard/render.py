@@ -88,7 +88,7 @@ def _block(block: Block, title: str, links: Links) -> list[Component]:
         lines = [html.Li(plain(line)) for line in block.lines[:MOST_LISTED]]
         return [html.Ul(lines, className="bad" if block.is_bad else "")]
     if isinstance(block, Missing):
-        filled = [" Filled by ", html.Code(block.fill), "."] if block.fill else []
+        filled: list[Any] = [" Filled by ", html.Code(block.fill), "."] if block.fill else []
         return [html.P([block.words, *filled], className="dim empty")]
     if isinstance(block, Download):
         note = html.A("Save the note", href=links.export(block.name, "md"))
