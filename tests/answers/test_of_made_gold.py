@@ -185,6 +185,11 @@ def test_contents_of_a_cluster(made):
     assert contents.edges(made, None) == {"oldest": None, "newest": None, "has_future": False}
 
 
+@pytest.mark.parametrize(("nth", "is_late"), [(WINDOWS - 1, False), (WINDOWS, True)])
+def test_a_span_that_begins_with_the_newest_window_is_not_after_it(east, nth, is_late):
+    assert bool(contents.too_late(replace(east, since=at(nth)))) is is_late
+
+
 @pytest.mark.parametrize(
     ("name", "cluster", "nth", "like", "found"),
     [
