@@ -100,6 +100,8 @@ def test_a_long_table_says_that_it_was_cut():
     shown = table(skipped.listed([Null()] * 61))
 
     assert (shown.row_count, shown.caption) == (60, "The first 60 of 61 are listed; the JSON has them all.")
+    assert table(skipped.listed([Null()] * 60)).caption is None
+    assert skipped.listed([Null()] * 60).cut(60, "no more") == ""
 
 
 def test_evidence_of_20_lines_is_whole():

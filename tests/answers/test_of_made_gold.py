@@ -75,6 +75,13 @@ def test_windows_of_a_longer_step_are_added_up(east):
     assert {row["window_start"] for row in rows} == {at(6 * nth) for nth in range(5)}
 
 
+def test_a_span_has_the_window_that_begins_it_and_not_the_one_at_its_end(east):
+    span = replace(east, since=at(2), until=at(5))
+
+    assert [row["window_start"] for row in culprits(span)] == [at(2), at(3), at(4)]
+    assert {(row["since"], row["until"], row["windows"]) for row in round_trips(span)} == {(at(2), at(5), 3)}
+
+
 def test_a_broker_is_on_either_side_and_another_cluster_is_separate(east, west):
     pairs = {(row["follower_id"], row["leader_id"]) for row in round_trips(replace(east, broker=2))}
 
@@ -176,6 +183,11 @@ def test_contents_of_a_cluster(made):
         "has_future": False,
     }
     assert contents.edges(made, None) == {"oldest": None, "newest": None, "has_future": False}
+
+
+@pytest.mark.parametrize(("nth", "is_late"), [(WINDOWS - 1, False), (WINDOWS, True)])
+def test_a_span_that_begins_with_the_newest_window_is_not_after_it(east, nth, is_late):
+    assert bool(contents.too_late(replace(east, since=at(nth)))) is is_late
 
 
 @pytest.mark.parametrize(
