@@ -28,7 +28,7 @@ PLANS = {
 What is recorded, 260 s in all, with no more than the assertions read:
 
 - 70 s without a fault have six whole windows wherever they begin: the opening of each pair, its level before
-  the link is slow, and the windows in which no culprit may be named (six or seven; 40 s have four or five).
+  the link is slow, and the windows in which no culprit may be named (six or seven; 40 s have three or four).
 - 40 s of a slow link have three whole windows, some 60 fetches a pair.
 - A shape is judged by the windows that end within 30 s of its injection (`judge.NAMED_WITHIN`), so a second
   more could change no verdict. They have two whole windows for the latencies.
