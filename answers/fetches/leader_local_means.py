@@ -127,7 +127,8 @@ LISTING = Listing(
 COMPARISON = Listing(
     name="leader-local-log-table",
     title="Metrics and request log, in the windows that the log covers",
-    lead="All figures of a row are of the windows in which the log has at least 80 % of the requests.",
+    lead="All figures of a row are of the windows in which the log has at least "
+    f"{COVERED * 100:.0f} % of the requests.",
     rows=lambda rows: _busiest_first([row for row in rows if row["log_n"] is not None]),
     columns=(
         listing.text("node", "node"),
@@ -140,5 +141,7 @@ COMPARISON = Listing(
             "differs by ms", "difference_ms", is_alarm=lambda row: row["is_within"] is False
         ),
     ),
-    about={"differs by ms": "Empty if the numbers of requests differ by more than 5 %."},
+    about={
+        "differs by ms": f"Empty if the numbers of requests differ by more than {SAME_REQUESTS * 100:.0f} %."
+    },
 )

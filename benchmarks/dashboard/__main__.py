@@ -27,6 +27,7 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 )
 WIDTH, HEIGHT, PICTURE_HEIGHT = 1280, 900, 1250
+VERDICT, FIGURES = "#verdict h1", ".dash-graph .main-svg"
 UNTIL_NARROWED = """option => new Promise(done => {
   const rows = () => document.querySelectorAll("#pair-table tbody tr").length;
   const before = rows(), began = performance.now();
@@ -69,9 +70,6 @@ def measure(browser: Browser, warehouse: Path, rounds: int, shots: Path | None) 
         say("a filter", filters(browser, address, rounds))
         if shots:
             photograph(browser, address, shots / "dashboard.png")
-
-
-VERDICT, FIGURES = "#verdict h1", ".dash-graph .main-svg"
 
 
 def first_page(browser: Browser, address: str, until: str = VERDICT) -> float:

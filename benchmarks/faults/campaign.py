@@ -204,7 +204,7 @@ def _summary(result: Result) -> str:
 
 @contextmanager
 def broker(state: Path) -> Iterator[str]:
-    """Run a telemetry broker for the campaign, beside the smallest lab there is; a signal stops it once."""
+    """Run a telemetry broker for the campaign, next to the smallest lab; a signal stops it once."""
     quiet: list[str] = []
     with interrupted_once():
         lab = cluster.start(

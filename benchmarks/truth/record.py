@@ -84,8 +84,8 @@ def healthy() -> Iterator[ScenarioPlan]:
 
 WARM_UP = ScenarioPlan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=60, records_per_s=max(RATES))
 """
-New brokers get faster for a minute while the JVM compiles them. Without a delay, round trips moved by up
-to 0.78 ms then: more than the aim allows.
+In the first recording after a start, round trips without a delay moved by 0.78 ms, more than the aim
+allows. The suspected cause, which was not proven: the JVM still compiles.
 """
 
 PARTS = (
