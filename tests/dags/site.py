@@ -8,7 +8,8 @@ from pathlib import Path
 from conf.settings import PROJECT
 from tests.jvm_options import C1
 
-RUN_S = 540
+RUN_S = 1_500
+"""The time limit of one command. Gold's DAG takes 170 s alone on slow cores, next to two workers over 400 s."""
 
 
 class Airflow:
