@@ -9,7 +9,7 @@ from conf.settings import PROJECT
 from tests.jvm_options import C1
 
 RUN_S = 1_500
-"""The time limit of one command. Gold's DAG takes 170 s alone on slow cores, next to two workers over 400 s."""
+"""The time limit of one command. Gold's DAG takes 170 s alone on slow cores, with others over 400 s."""
 
 
 class Airflow:
