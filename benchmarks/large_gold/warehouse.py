@@ -8,6 +8,7 @@ from deltalake.transaction import Transaction
 
 from benchmarks.large_gold.cluster import LargeCluster
 from engine.delta import appends, tables
+from engine.delta.commits import by_key
 from engine.delta.data_files import add_action
 from engine.delta.file_writer import FileWriter
 from engine.gold.culprit import CulpritWriter
@@ -50,7 +51,7 @@ class LargeGold:
         for start in range(*span, ROW_GROUP_S):
             for table, rows in self._cluster.rows(Span(start, start + ROW_GROUP_S)).items():
                 for batch in rows.combine_chunks().to_batches():
-                    writer.write(table, batch)
+                    writer.write(table, by_key(batch, table))
         for file in writer.closed():
             table = _BY_NAME[file.table]
             where = self.root / table.layer / table.name

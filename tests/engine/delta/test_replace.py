@@ -22,7 +22,7 @@ WINDOWS = Table(
     layer="gold",
     name="windows",
     about="Windows of a test.",
-    key=("at",),
+    key=("at", "n"),
     schema=StructType(
         [
             column("at", TimestampType(), "window"),
@@ -142,6 +142,25 @@ def test_rows_that_fill_a_row_group_are_not_rewritten_with_each_new_window(site,
     assert written[0] == 11  # once: the file is older
     assert max(written[1:]) <= 4 + 3
     assert site.numbers() == dict.fromkeys(range(9), 0) | dict.fromkeys(range(9, 20), 1)
+
+
+def test_a_full_row_group_has_the_rows_of_one_key_together(site, monkeypatch):
+    monkeypatch.setattr(commits, "ROW_GROUP", 4)
+    before = set(tables.snapshot(site.root, WINDOWS).paths())
+    mixed = pa.concat_tables([rows([nth], n=nth % 2) for nth in range(20, 30)])
+    site.replace(mixed, span(20, 30))
+    added = [
+        pq.ParquetFile(site.where / path)
+        for path in set(tables.snapshot(site.root, WINDOWS).paths()) - before
+    ]
+
+    full, newest = sorted(added, key=lambda file: -file.metadata.num_rows)
+    groups = [full.read_row_group(nth).to_pylist() for nth in range(full.num_row_groups)]
+    assert [[row["hist"] for row in group] for group in groups] == [
+        [[(20, 1)], [(22, 1)], [(21, 1)], [(23, 1)]],
+        [[(24, 1)], [(26, 1)], [(25, 1)], [(27, 1)]],
+    ]
+    assert newest.read()["n"].to_pylist() == [0, 1]
 
 
 def test_rows_with_other_columns_are_refused(site):
