@@ -80,7 +80,7 @@ docs: $(VENV)/.dev ## generate docs/tables.md, the exported metrics and the aler
 	$(BIN)/python -m benchmarks.reference.exported
 	$(BIN)/python -m benchmarks.reference.alerts
 
-verify: $(VENV)/.dev setup ## compare verdicts with injected faults, write docs/truth.md (about 2 hours, resumes)
+verify: $(VENV)/.dev setup ## compare verdicts with injected faults, write docs/truth.md (about 4 hours, resumes)
 	$(BIN)/python -m benchmarks.truth
 
 verify-clients: $(VENV)/.dev lab ## the same for old and new Kafka clients (about an hour, resumes)

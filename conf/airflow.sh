@@ -4,7 +4,7 @@ PLUMBLINE="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 export AIRFLOW_HOME="${AIRFLOW_HOME:-$PLUMBLINE/.state/airflow}"
 export AIRFLOW__CORE__DAGS_FOLDER="$PLUMBLINE/dags"
 export AIRFLOW__CORE__LOAD_EXAMPLES=false
-# Everything on loopback; the web server listens on all addresses unless told so.
+# Everything on loopback; the web server listens on all addresses by default.
 export AIRFLOW__API__HOST="${AIRFLOW__API__HOST:-127.0.0.1}"
 export AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_SERVER_HOST=127.0.0.1
 export PYTHONPATH="$PLUMBLINE${PYTHONPATH:+:$PYTHONPATH}"
