@@ -5,6 +5,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from conf.atomic_file import write_atomically
+
 TEMPLATES = Environment(  # noqa: S701 (Markdown, not HTML)
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
     undefined=StrictUndefined,
@@ -41,5 +43,5 @@ def write(page: Path, sections: dict[str, str], head: str | None = None) -> None
     text = before if head is None else head
     for name, section in sections.items():
         text = put(text, name, section or find(before, name))
-    page.write_text(text)
+    write_atomically(page, text)
     print(f"written: {page}")

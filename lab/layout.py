@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from conf.atomic_file import write_atomically
 from lab.errors import LabError
 
 CLUSTER = "lab"
@@ -121,9 +122,7 @@ class Lab:
             "exporter_urls": {f"broker-{broker.id}": broker.exporter_url for broker in self.brokers},
             "settings_file": str(self.settings_file),
         }
-        written = self.state / "lab.json.new"
-        written.write_text(json.dumps(asdict(self) | derived, indent=2) + "\n")
-        written.replace(self.state / "lab.json")
+        write_atomically(self.state / "lab.json", json.dumps(asdict(self) | derived, indent=2) + "\n")
 
     @classmethod
     def load(cls, state: Path) -> "Lab":

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
+from conf.atomic_file import write_atomically
 from lab.proxy import applied_log
 
 NS_PER_S = 1_000_000_000
@@ -66,7 +67,6 @@ def file_stem(name: str, *, at_ns: int) -> str:
 
 def write(folder: Path, name: str, facts: dict[str, Any], *, at_ns: int) -> Path:
     """Write `NAME-INSTANT.json` and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{file_stem(name, at_ns=at_ns)}.json"
-    path.write_text(json.dumps(facts, indent=2) + "\n")
+    write_atomically(path, json.dumps(facts, indent=2) + "\n")
     return path

@@ -10,9 +10,10 @@ def defined(node):
     """Return the names that a statement gives to classes or type aliases, and whether they are classes."""
     if isinstance(node, ast.ClassDef):
         return [node.name], True
-    if not isinstance(node, ast.Assign):
+    if not isinstance(node, ast.Assign | ast.AnnAssign):
         return [], False
-    names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
     # A capital name that a call returns is a class of a factory, such as `row_type`.
     return [name for name in names if is_class_name(name)], isinstance(node.value, ast.Call)
 
@@ -43,9 +44,13 @@ def test_a_name_that_is_defined_twice_is_found(tmp_path):
     one.write_text(
         "class Site: ...\nclass Once: ...\nMove = row_type('Move', 'topic')\nPair = tuple[int, int]\n"
     )
-    other.write_text("def f():\n    class Site: ...\nMove = dict[str, int]\nPair = tuple[str, str]\n")
+    other.write_text(
+        "def f():\n    class Site: ...\nMove = dict[str, int]\nPair = tuple[str, str]\n"
+        "Once: TypeAlias = Pair | None\n"
+    )
 
     assert repeated([one, other]) == {
         "Site": [f"{one}:1", f"{other}:2"],
         "Move": [f"{one}:3", f"{other}:3"],
+        "Once": [f"{one}:2", f"{other}:5"],
     }

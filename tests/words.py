@@ -45,6 +45,8 @@ PAGES = TEXT | {
 }
 """Patterns in Markdown."""
 
+SUFFIXES = (".py", ".md", ".j2", ".json", ".toml", ".yml", ".sh", ".css", ".js")
+
 BEGINS = re.compile(r"(?:Give|Tell|Bring|Hand)\b")
 """First words of docstrings that say less than Return, Parse, Write."""
 
@@ -107,9 +109,11 @@ def _pages() -> list[Path]:
 def main(places: list[str]) -> int:
     """Print the findings of rooms or files; return their number."""
     named = [PROJECT / place for place in places or ROOMS]
+    if missing := [str(place) for place in named if not place.exists()]:
+        sys.exit(f"not found: {', '.join(missing)}")
     files = [file for place in named for file in (place.rglob("*") if place.is_dir() else [place])]
     files += [] if places else _pages()
-    files = sorted(file for file in files if file.suffix in (".py", ".md", ".j2"))
+    files = sorted(file for file in files if file.suffix in SUFFIXES)
     found = [finding for file in files for finding in findings(file)]
     print("\n".join(found) or f"{len(files)} files, no word of the dialect")
     return len(found)

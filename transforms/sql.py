@@ -68,12 +68,12 @@ def _types(table: Table) -> dict[str, str]:
     return dict(zip(empty.columns, map(str, empty.types), strict=True))
 
 
-Source: TypeAlias = Rows | pa.RecordBatchReader | pa.Table
+RowSource: TypeAlias = Rows | pa.RecordBatchReader | pa.Table
 """What a query can read; a reader can be read only once."""
 
 
 @contextmanager
-def connect(rows: Mapping[str, Source]) -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(rows: Mapping[str, RowSource]) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection with these rows by name; its temporary tables end with it."""
     with _database().cursor() as db:
         for name, named in rows.items():
@@ -81,7 +81,7 @@ def connect(rows: Mapping[str, Source]) -> Iterator[duckdb.DuckDBPyConnection]:
         yield db
 
 
-def define(db: duckdb.DuckDBPyConnection, name: str, rows: Source) -> None:
+def define(db: duckdb.DuckDBPyConnection, name: str, rows: RowSource) -> None:
     """Name rows in queries."""
     if isinstance(rows, Rows):
         if not isinstance(rows.source, Sequence):
@@ -99,7 +99,7 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={**SETTINGS, "temp_directory": folder.name})
 
 
-def load(db: duckdb.DuckDBPyConnection, name: str, rows: Source, query: str = "FROM rows") -> None:
+def load(db: duckdb.DuckDBPyConnection, name: str, rows: RowSource, query: str = "FROM rows") -> None:
     """Store the result of a query over `rows` as a temporary table."""
     define(db, "rows", rows)
     db.execute(f"CREATE TEMP TABLE {name} AS {query}")

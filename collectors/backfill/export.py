@@ -21,6 +21,7 @@ from collectors.backfill.prometheus_query import with_names
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from collectors.publish import Publisher
+from conf.atomic_file import write_atomically
 from conf.exit_codes import HeldError
 
 WINDOW_MS, DAY_MS = 600_000, 86_400_000
@@ -132,11 +133,8 @@ class PublishedRange:
 
     def save(self, since_ms: int, until_ms: int) -> None:
         """Save the published range; the file is replaced atomically."""
-        draft = self.path.with_suffix(".begun")
-        draft.write_text(
-            json.dumps({"since_ms": since_ms, "until_ms": until_ms, "of": self._identity}) + "\n"
-        )
-        draft.replace(self.path)
+        published = {"since_ms": since_ms, "until_ms": until_ms, "of": self._identity}
+        write_atomically(self.path, json.dumps(published) + "\n")
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from conf import java
+from conf.atomic_file import write_atomically
 from conf.documents import checked
 from conf.exit_codes import WrongUseError
 from lab.experiments.order import orders
@@ -48,9 +49,7 @@ class ExperimentPlan:
 
     def save(self, file: Path) -> None:
         """Write the plan atomically."""
-        new = file.with_name(f".{file.name}.new")
-        new.write_text(json.dumps(asdict(self), indent=2) + "\n")
-        new.replace(file)
+        write_atomically(file, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
     def load(cls, file: Path) -> Self:

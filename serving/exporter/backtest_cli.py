@@ -11,6 +11,7 @@ import typer
 
 from answers.exported.gold import ExportedGold, SecondsSpan
 from answers.gold.reader import GoldReader, NoGoldError
+from conf.atomic_file import write_atomically
 from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, time_range
 from conf.settings import PROJECT, Settings
@@ -69,7 +70,7 @@ def run(
         for line in _lines(outcome):
             typer.echo(line)
     if json_file:
-        json_file.write_text(json.dumps(_document(outcomes, span), indent=1) + "\n")
+        write_atomically(json_file, json.dumps(_document(outcomes, span), indent=1) + "\n")
     if any(outcome.missing for outcome in outcomes):
         raise typer.Exit(ExitCode.FAILED)
 

@@ -16,8 +16,6 @@ from answers.produce_held import question as produce
 from answers.produce_held import slowest
 from answers.questions import QUESTIONS, whole_answer
 from answers.throttles import question as throttles
-from conf.settings import PROJECT
-from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.data_quality import DATA_QUALITY
 from tests.answers import made_gold
@@ -152,12 +150,9 @@ def test_statement_of_a_table_returns_its_rows(east):
                 assert east.gold.rows(listed.query)
 
 
-def test_every_question_has_a_path_a_title_and_a_page_of_documentation():
-    readme = (PROJECT / "docs" / "questions" / "README.md").read_text(encoding="utf-8")
-
+def test_every_question_has_a_path_and_a_title_of_its_own():
     assert len({question.path for question in QUESTIONS}) == len(QUESTIONS)
     assert len({question.title for question in QUESTIONS}) == len(QUESTIONS)
-    assert [table.name for table in GOLD if f"`{table.name}`" not in readme] == []
 
 
 def test_each_incident_has_a_page_with_its_steps_its_note_and_the_figures_of_its_time(east):

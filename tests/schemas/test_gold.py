@@ -5,18 +5,21 @@ import re
 import pytest
 
 from answers.exported.metrics import METRICS, read_columns
+from answers.gold.contents import OF_REQUEST_LOG
+from answers.questions import QUESTIONS
 from conf.settings import PROJECT
 from engine.gold.builder import gold_of
 from schemas.gold import GOLD
+from schemas.silver.requests import REQUESTS
 from transforms.gold.builds import BUILDS
 
-QUESTIONS = PROJECT / "docs" / "questions"
+PAGES = PROJECT / "docs" / "questions"
 ENTRY = re.compile(r"\]\((?P<page>[\w-]+\.md)\) \| (?P<tables>.*) \|$", re.MULTILINE)
 
 
 def answered():
     """Return the tables that a page about a question names, by page; README.md lists both."""
-    entries = ENTRY.finditer((QUESTIONS / "README.md").read_text())
+    entries = ENTRY.finditer((PAGES / "README.md").read_text())
     return {entry["page"]: set(re.findall(r"`(\w+)`", entry["tables"])) for entry in entries}
 
 
@@ -42,8 +45,25 @@ def test_what_is_declared_is_a_table():
     assert HAVE["build"] | HAVE["suite"] | HAVE["question"] <= names
 
 
-def test_each_page_about_a_question_names_the_tables_of_its_answer():
-    pages = {page.name: page.read_text() for page in QUESTIONS.glob("*.md") if page.name != "README.md"}
+def test_the_documentation_has_the_gold_tables_of_every_answer():
+    shown = {one.table.name for question in QUESTIONS for one in question.rows.values() if one.is_of_gold}
+
+    assert shown <= HAVE["question"] | {table.name for table in GOLD if table.lacks.get("question")}
+
+
+def test_the_tables_without_windows_where_no_request_log_was_read_are_those_of_its_builds():
+    of_builds = {
+        table.name
+        for build in BUILDS
+        if REQUESTS in build.reads and not build.needs
+        for table in build.tables
+    }
+
+    assert of_builds == OF_REQUEST_LOG
+
+
+def test_each_page_about_a_question_names_the_tables_of_its_entry():
+    pages = {page.name: page.read_text() for page in PAGES.glob("*.md") if page.name != "README.md"}
 
     assert {page: set(re.findall(r"`gold\.(\w+)`", text)) for page, text in pages.items()} == answered()
 

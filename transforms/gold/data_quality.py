@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from schemas.gold.data_quality import DATA_QUALITY
-from transforms.sql import Source, connect, rows_of
+from transforms.sql import RowSource, connect, rows_of
 
 RECORD = ("topic", "partition", "offset")
 BRONZE_COLUMNS = ("cluster", "kind", "node", "source", *RECORD)
@@ -26,10 +26,10 @@ _IDENTITY = "coalesce(position, concat_ws('/', topic, partition, \"offset\"))"
 
 
 def data_quality(
-    bronze: Sequence[Source],
-    silver: Mapping[str, Sequence[Source]],
-    quarantine: Source,
-    skipped: Source,
+    bronze: Sequence[RowSource],
+    silver: Mapping[str, Sequence[RowSource]],
+    quarantine: RowSource,
+    skipped: RowSource,
     *,
     is_cut: bool = False,
 ) -> pa.Table:

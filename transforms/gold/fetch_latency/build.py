@@ -17,7 +17,7 @@ from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.clients import limit_clients
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.table import fetch_latency, with_quantiles
-from transforms.sql import Source, connect, is_in, rows_of, with_columns
+from transforms.sql import RowSource, connect, is_in, rows_of, with_columns
 from transforms.windows import COVERAGE_REACH, Coverage, Reach
 
 FETCHES_REACH = Reach(lookback_s=LOOKBACK_S, lookahead_s=pairing.REQUESTS_REACH.lookahead_s)
@@ -28,7 +28,7 @@ REQUESTS_REACH = Reach(
 
 
 def fetch_tables(
-    rows: Mapping[str, Source],
+    rows: Mapping[str, RowSource],
     covered: Iterable[Coverage],
     windows: Collection[int] | None = None,
     *,
