@@ -2,13 +2,12 @@
 (() => {
   const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const axes = (layout) => Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key));
-  const colours = (layout) => {
-    const wanted = {"font.color": ink("--ink")};
+  const paint = (layout) => {
+    layout.font = {...layout.font, color: ink("--ink")};
     for (const axis of axes(layout)) {
-      wanted[`${axis}.gridcolor`] = ink("--line");
-      wanted[`${axis}.zerolinecolor`] = ink("--line");
+      layout[axis] = {...layout[axis], gridcolor: ink("--line"), zerolinecolor: ink("--line")};
     }
-    return wanted;
+    return layout;
   };
   const drawings = [...document.querySelectorAll("[data-figure]")];
   const config = {
@@ -17,8 +16,7 @@
   };
   for (const place of drawings) {
     const figure = JSON.parse(document.getElementById(place.dataset.figure).textContent);
-    Plotly.newPlot(place, figure.data, figure.layout, config)
-      .then(() => Plotly.relayout(place, colours(figure.layout)));
+    Plotly.newPlot(place, figure.data, paint(figure.layout), config);
   }
   const cell = (one) => `"${one.textContent.replaceAll('"', '""')}"`;
   const csv = (table) => [...table.rows].map((row) => [...row.cells].map(cell).join(",")).join("\r\n");
@@ -31,7 +29,7 @@
       URL.revokeObjectURL(link.href);
     });
   }
-  const repaint = () => drawings.forEach((place) => Plotly.relayout(place, colours(place.layout)));
+  const repaint = () => drawings.forEach((place) => Plotly.react(place, place.data, paint(place.layout), config));
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   window.matchMedia("print").addEventListener("change", repaint);
 })();
