@@ -412,9 +412,7 @@ def test_lines_in_quarantine_without_any_that_were_read_are_all_lines():
 def test_every_source_with_lines_of_another_broker_is_an_incident():
     """Two folders were swapped: the lines of the first alone are more than a page lists of a reason."""
     line = {"cluster": "east", "reason": "node_is_another_replica"}
-    lines = [
-        line | {"source": source, "position": f"{source}/{nth}"} for source in "ab" for nth in range(60)
-    ]
+    lines = [line | {"source": source, "position": f"{source}/{nth}"} for source in "ab" for nth in range(60)]
 
     rows = of({QUARANTINE: [*lines, line | {"cluster": "west", "source": "c", "position": "c/0"}]})
 
@@ -436,10 +434,14 @@ def test_the_page_of_an_incident_shows_ten_minutes_before_and_after_it_within_th
 
 def test_the_page_of_an_incident_has_the_producers_of_its_own_time(monkeypatch):
     later = [culprit(nth) | {"follower_id": 2, "since": at(25)} for nth in range(25, 35)]
-    tables = {BROKER_RTT_CULPRIT: [*(culprit(nth) for nth in range(20)), *later]}
+    quiet = [culprit(0) | {"window_start": at(nth)} for nth in range(20, 25)]
+    tables = {BROKER_RTT_CULPRIT: [*(culprit(nth) for nth in range(20)), *quiet, *later]}
     monkeypatch.setattr(hurt, "clients", lambda _selection, one: [f"hurt since {one.since:%T}"])
 
-    for row in of(tables):
+    rows = of(tables)
+
+    assert [row["since"] for row in rows] == [at(25), at(SLOW_FROM)]
+    for row in rows:
         evidence = INCIDENT.answer(
             selected(tables, cluster="east", incident=row["incident"])
         ).headline.evidence

@@ -8,6 +8,7 @@ from answers.drawing import MOST_LEGEND_ENTRIES
 from answers.metadata_lookups.figures import lookups_over_time
 from answers.metadata_lookups.lookups import growing, lookups
 from answers.metadata_lookups.question import QUESTION
+from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
 from tests.answers import made_gold
 from tests.answers.cases import Cases
@@ -88,9 +89,7 @@ def test_an_exponent_needs_five_windows_with_new_topics(windows, is_fitted):
 
 @pytest.mark.parametrize(("topics", "is_fitted"), [(15, False), (16, True)])
 def test_an_exponent_needs_16_topics(topics, is_fitted):
-    made = [
-        made_gold.lookup(nth) | {"topics": list(range(n))} for nth, n in enumerate((2, 5, 9, 12, topics))
-    ]
+    made = [made_gold.lookup(nth) | {"topics": list(range(n))} for nth, n in enumerate((2, 5, 9, 12, topics))]
 
     [row] = lookups(selected({METADATA_LOOKUP: made}, cluster="east"))
 
@@ -126,7 +125,11 @@ def test_the_figure_has_the_clients_that_ask_for_most_topics():
 
 
 def test_a_span_without_lookups_is_not_called_calm():
-    assert QUESTION.answer(selected({})).headline.mood == "unsure"
+    read = {BROKER_RTT: [made_gold.rtt(0, 2, 1)]}
+
+    headline = QUESTION.answer(selected(read, cluster="east")).headline
+
+    assert (headline.sentence, headline.mood) == ("No client looked metadata up in this span.", "unsure")
 
 
 @CASES.test

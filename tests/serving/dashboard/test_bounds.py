@@ -170,9 +170,7 @@ def test_an_unknown_page_has_no_filters_and_a_filter_without_names_no_search(gol
         "state": [{"id": span, "property": "id", "value": span}, {"id": "url", "property": "search"}],
         "changedPropIds": ['{"name":"span","type":"filter"}.search_value'],
     }
-    typed = app.server.test_client().post(
-        "/_dash-update-component", json=body, headers={"Host": "localhost"}
-    )
+    typed = app.server.test_client().post("/_dash-update-component", json=body, headers={"Host": "localhost"})
     assert (typed.status_code, typed.get_json()["response"]) == (200, {})
 
 
