@@ -154,8 +154,8 @@ EVENNESS = f"""
     )"""
 
 # `slow_by` is `leader_latency` if the leader's log shows a high produce latency, and `batch_size` if only the
-# client's batches are larger, because they wait longer for responses. A retry has a latency
-# but no bytes of its own: next to leaders with retries alone there is no ratio of shares, and no leader is slow.
+# client's batches are larger, because they wait longer for responses. A retry has a latency and no bytes:
+# next to leaders with retries alone there is no ratio of shares, and no leader is slow.
 _SLOWEST = f"""
     of_hist AS (
         SELECT {_CLIENT}, leaders.leader_id AS leader_id, produce_hist
