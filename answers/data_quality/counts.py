@@ -27,6 +27,9 @@ QUARANTINED = f"""
     FROM silver.quarantine WHERE cluster = $cluster
     QUALIFY row_number() OVER (PARTITION BY reason ORDER BY source, position) <= {MOST_LISTED_A_REASON}
     ORDER BY reason, source, position"""
+MISPLACED = """
+    SELECT DISTINCT source FROM silver.quarantine
+    WHERE cluster = $cluster AND reason = 'node_is_another_replica' ORDER BY source"""
 BY_REASON = """
     SELECT reason, count(DISTINCT position) AS lines FROM silver.quarantine WHERE cluster = $cluster
     GROUP BY reason ORDER BY reason"""
@@ -62,6 +65,11 @@ def by_source(selection: GoldSelection) -> QueryRows:
 def quarantined(selection: GoldSelection) -> list[Row]:
     """Return the first lines of each reason, with their first bytes as text."""
     return [{**row, "preview": preview(row["preview"])} for row in selection.rows(QUARANTINED)]
+
+
+def misplaced_sources(selection: GoldSelection) -> QueryRows:
+    """Return the sources with lines of another broker."""
+    return selection.rows(MISPLACED)
 
 
 def quarantined_by_reason(selection: GoldSelection) -> QueryRows:
@@ -128,24 +136,23 @@ def freshness(sources: Sequence[Row]) -> list[Row]:
 def doubts(
     sources: Sequence[Row],
     reasons: Sequence[Row],
-    quarantine: Sequence[Row],
+    misplaced_rows: Sequence[Row],
     files: Sequence[Mapping[str, object]],
 ) -> list[str]:
     """Return a sentence about many quarantined lines, and for each misplaced and each empty file."""
     return [
         *many_quarantined(totals_of(sources), reasons),
-        *misplaced(quarantine).values(),
+        *misplaced(misplaced_rows).values(),
         *(f"{file['path']} is empty" for file in files if not file["lines"]),
     ]
 
 
-def misplaced(quarantine: Sequence[Row]) -> dict[str, str]:
-    """Return the sentence about each source with lines of another broker, by source."""
-    sources = {row["source"] for row in quarantine if row["reason"] == "node_is_another_replica"}
+def misplaced(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the sentence about each row of `misplaced_sources`, by source."""
     return {
-        source: f"{source} holds lines of another broker (node_is_another_replica), and its other lines are "
-        "counted as this broker's; check the folder, or use --node PATTERN=ID"
-        for source in sorted(sources)
+        row["source"]: f"{row['source']} holds lines of another broker (node_is_another_replica), and its "
+        "other lines are counted as this broker's; check the folder, or use --node PATTERN=ID"
+        for row in rows
     }
 
 

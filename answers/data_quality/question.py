@@ -59,7 +59,7 @@ def doubts(selection: GoldSelection) -> list[str]:
         *counts.doubts(
             counts.by_source(selection),
             counts.quarantined_by_reason(selection),
-            counts.quarantined(selection),
+            counts.misplaced_sources(selection),
             selection.outside.get("files", ()),
         ),
         *missing_metrics.doubts(missing_metrics.missing_metrics(selection)),

@@ -228,7 +228,7 @@ def _lines(selection: GoldSelection) -> Iterator[_Incident]:
     for words in data_quality.many_quarantined(totals, reasons):
         share = totals["quarantined"] / max(totals["lines_read"], totals["quarantined"])
         yield _of_lines(None, words, f"{percent(share)} of the lines are missing", of_quarantine())
-    misplaced = data_quality.misplaced(data_quality.quarantined(selection))
+    misplaced = data_quality.misplaced(data_quality.misplaced_sources(selection))
     for source, words in misplaced.items():
         yield _of_lines(source, words, "lines counted for another broker", of_misplaced(source))
 

@@ -45,7 +45,7 @@ def listed(rows: Sequence[Row]) -> list[Row]:
 def headline(rows: Sequence[Row]) -> str:
     """Return the sentence that names slow leaders; empty if no leader is slow for a producer."""
     judged = [row for row in measured(rows) if (row["batches"] or 0) >= MIN_BATCHES]  # NULL without a log
-    slow = [row for row in judged if row["slow_by"] is not None and row["slowest_ratio"] is not None]
+    slow = [row for row in judged if row["slow_by"] is not None]
     if not slow:
         return ""
     brokers = sorted({row["slowest_leader_id"] for row in slow})

@@ -154,7 +154,8 @@ EVENNESS = f"""
     )"""
 
 # `slow_by` is `leader_latency` if the leader's log shows a high produce latency, and `batch_size` if only the
-# client's batches are larger, because they wait longer for responses.
+# client's batches are larger, because they wait longer for responses. A retry has a latency and no bytes:
+# next to leaders with retries alone there is no ratio of shares, and no leader is slow.
 _SLOWEST = f"""
     of_hist AS (
         SELECT {_CLIENT}, leaders.leader_id AS leader_id, produce_hist
@@ -186,7 +187,8 @@ _SLOWEST = f"""
         WHERE one.leader_id <> other.leader_id GROUP BY ALL
     ),
     slowest AS (
-        SELECT *, CASE WHEN by_latency >= 1 THEN 'leader_latency'
+        SELECT *, CASE WHEN slowest_ratio IS NULL THEN NULL
+                       WHEN by_latency >= 1 THEN 'leader_latency'
                        WHEN by_batch >= 1 THEN 'batch_size' END AS slow_by
         FROM compared
         QUALIFY row_number() OVER (PARTITION BY {_GROUP}

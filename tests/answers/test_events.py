@@ -102,6 +102,8 @@ def test_moves_over_the_edge_of_a_window_are_one_event_and_later_ones_another():
     rows = found([change(second, 1, 2, partition=second) for second in (8, 12, 19, 22)])
 
     assert [(row["at"], row["count"]) for row in rows] == [(at(8), 3), (at(22), 1)]
+    apart = found([change(second, 1, 2, partition=second) for second in (8, 18)])
+    assert [row["at"] for row in apart] == [at(8), at(18)]
 
 
 def test_moves_of_several_topics_name_no_topic():
@@ -158,6 +160,11 @@ def test_a_broker_that_loads_replicas_with_records_started():
     ]
 
 
+@pytest.mark.parametrize(("pause_s", "starts"), [(60, 1), (61, 2)])
+def test_replicas_that_are_loaded_within_a_minute_belong_to_one_start(pause_s, starts):
+    assert len(found([loaded(0, 2), loaded(pause_s, 2, partition=1)])) == starts
+
+
 def test_a_crash_of_a_real_broker_is_two_moves_and_a_start():
     """Lines of Kafka 4.3.1, in the logs of brokers 1 and 2."""
     parsed = [
@@ -197,6 +204,14 @@ def test_a_restart_has_the_start_of_the_process_and_its_loaded_replicas_are_the_
     assert [(row["at"], row["broker_id"]) for row in events(selected(tables))] == [(at(9), 1), (at(60), 3)]
     assert [row["broker_id"] for row in events(selected(tables, broker=3))] == [3]
     assert events(selected(tables, since=at(10), until=at(60))) == []
+
+
+@pytest.mark.parametrize(("second", "starts"), [(8, 2), (9, 1), (608, 1), (609, 2)])
+def test_replicas_loaded_before_a_process_starts_or_ten_minutes_later_are_another_start(second, starts):
+    row = {"cluster": "lab", "window_start": at(10), "broker_id": 1, "from_at": at(9)}
+    tables = {LEADER_LOCAL_MEAN: [row | {"is_reset": True, "n": 4}], LEADERSHIP_CHANGES: [loaded(second, 1)]}
+
+    assert len(events(selected(tables))) == starts
 
 
 def test_scrapes_without_a_restart_and_another_process_of_the_same_name_are_no_event():
@@ -336,6 +351,8 @@ def test_many_brokers_are_counted():
     (row,) = events(selected({FETCH_LATENCY: fetches(*6 * [(1,)], range(1, 9))}))
 
     assert (row["what"], row["count"]) == ("The request log of 7 brokers begins", 7)
+    (row,) = events(selected({FETCH_LATENCY: fetches(*6 * [(1,)], range(1, 8))}))
+    assert row["what"] == "The request log of brokers 2, 3, 4, 5, 6 and 7 begins"
 
 
 def test_more_events_than_the_maximum_are_counted_and_rare_and_large_ones_are_kept():
@@ -424,6 +441,12 @@ def test_a_figure_of_plotly_defaults_grows_too():
     assert plain.yaxis.domain[1] == 1
 
 
+def test_a_legend_above_the_data_stays_where_it_is():
+    above = figure().update_layout(legend={"y": 1.02})
+
+    assert with_lane(above, [an_event()]).layout.legend.y == 1.02
+
+
 def test_a_second_data_axis_keeps_its_part():
     two = figure().update_layout(yaxis={"domain": [0.5, 1]}, yaxis2={"domain": [0, 0.5]})
 
@@ -462,6 +485,12 @@ def test_what_lasts_has_a_line_that_does_not_widen_the_time_axis():
     assert [x and x[-5:] for x in laned.data[1].x] == ["20:00", "21:00", None, "20:30", "21:00", None]
     assert [x and x[-5:] for x in laned.data[2].x] == ["20:20", "20:25", None]
     assert laned.data[1].hovertext[0] == "2026-11-21 11:10:00 to 2026-11-21 11:31:40: what"
+
+
+def test_an_event_that_ends_at_once_has_one_marker():
+    laned = with_lane(figure(), [an_event("log_off", 20, 20)])
+
+    assert [x and x[-5:] for x in laned.data[1].x] == ["20:20", None]
 
 
 def test_events_after_the_data_and_of_a_figure_without_data_are_drawn_at_their_time():

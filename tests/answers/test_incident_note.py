@@ -121,3 +121,8 @@ def test_a_command_with_ten_or_more_steps_before_it_stays_in_its_step():
 
 def test_figures_are_not_escaped():
     assert escaped("20.0 ms (95 % interval), 3-1, a.b") == "20.0 ms (95 % interval), 3-1, a.b"
+
+
+def test_spaces_around_a_text_are_no_block_of_code():
+    assert escaped("     text ") == "text"
+    assert not any(token.type == "code_block" for token in parsed(markdown(incident(), ["     text"])))

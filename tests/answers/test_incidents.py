@@ -8,7 +8,7 @@ import pytest
 
 from answers.gold.selection import GoldSelection
 from answers.incidents.found import INCIDENTS, incident_of, incidents
-from answers.incidents.question import INCIDENT
+from answers.incidents.question import INCIDENT, MARGIN, QUESTION, around
 from answers.next_steps.culprits import of_culprit
 from answers.next_steps.steps import look_closer
 from answers.produce_held import hurt
@@ -257,6 +257,8 @@ def test_a_redirect_ended_when_every_partition_serves_the_client_again(client):
     assert ends((0, 9)) is None
     assert ends((0, 9), (1, 1)) is None  # the window of the error itself
     assert ends((0, 9), (2, 9)) is None
+    batch["batches"] = 0  # only retries of batches before
+    assert ends((0, 9), (1, 30)) is None
 
 
 def test_a_redirect_ended_when_a_later_one_did():
@@ -339,3 +341,118 @@ def test_listing_has_every_incident(east):
     cells = [[column.cell(row) for column in listed.listing.columns] for row in listed.rows]
     assert [cell[5] for cell in cells] == ["open", "ended", "ended"]
     assert cells[0][2:4] == ["2026-11-21 11:02:00", "\N{EN DASH}"]
+
+
+def test_an_incident_of_a_rule_has_three_examples():
+    [row] = of({QUALITY_RESULTS: [result(0, is_passed=False, examples=list("abcde"))]})
+
+    assert row["evidence"] == ["Expected: Each row has a broker.", "Example: a", "Example: b", "Example: c"]
+
+
+def test_a_rule_that_failed_before_the_span_is_no_incident_of_it():
+    tables = {QUALITY_RESULTS: [result(0, is_passed=False)]}
+
+    assert of(tables, since=at(360)) == []
+    assert len(of(tables, since=at(359))) == 1
+
+
+def test_a_throttle_at_the_end_of_a_span_goes_on_whatever_is_known_of_later():
+    [row] = of(over_limit(6) | window(60), until=at(6))
+
+    assert row["until"] is None
+
+
+def idle(nth):
+    return throttle(nth, [0] * 10, on_from=at(nth), on_until=at(nth + 1))
+
+
+def stuck(nth):
+    return throttle(nth, [900_000] * 10, moving_partitions=1, inbound_bytes=9_500_000)
+
+
+def without_rate(nth):
+    return throttle(nth, [1_000_000] * 10, limit=None, limited_from=None)
+
+
+def without_list(nth):
+    return throttle(nth, [0] * 10, unlisted_bytes=2_000_000)
+
+
+@pytest.mark.parametrize(
+    ("windows", "effect"),
+    [
+        (idle, "set for 60 s without a move"),
+        (stuck, "0.90 MB/s replicated, 0.95 MB/s produced"),
+        (without_rate, "60.00 MB without a limit"),
+        (without_list, "12.00 MB without a limit"),
+    ],
+)
+def test_the_effect_of_a_throttle_is_that_of_its_state(windows, effect):
+    [row] = of({THROTTLE_COMPLIANCE: [windows(nth) for nth in range(6)]})
+
+    assert (row["effect"], row["since"]) == (effect, at(0))
+
+
+@pytest.mark.parametrize(
+    ("is_hinted", "words"),
+    [(True, "A response named the new leader."), (False, "No response named the new leader.")],
+)
+def test_a_redirect_says_whether_a_response_named_the_new_leader(is_hinted, words):
+    [row] = of({LEADER_REDIRECT: [lost(0, hinted=is_hinted)]} | window(60))
+
+    assert row["evidence"] == ["1 PRODUCE requests failed at the old leader.", words]
+
+
+def test_lines_in_quarantine_without_any_that_were_read_are_all_lines():
+    [row] = of({DATA_QUALITY: [counted(0, 3)]})
+
+    assert row["effect"] == "100 % of the lines are missing"
+
+
+def test_every_source_with_lines_of_another_broker_is_an_incident():
+    """Two folders were swapped: the lines of the first alone are more than a page lists of a reason."""
+    line = {"cluster": "east", "reason": "node_is_another_replica"}
+    lines = [line | {"source": source, "position": f"{source}/{nth}"} for source in "ab" for nth in range(60)]
+
+    rows = of({QUARANTINE: [*lines, line | {"cluster": "west", "source": "c", "position": "c/0"}]})
+
+    assert [row["found"].split()[0] for row in rows] == ["a", "b"]
+
+
+def test_the_page_of_an_incident_shows_ten_minutes_before_and_after_it_within_the_selection():
+    row = {"since": at(100), "until": at(110)}
+    wide, narrow = selected({}), selected({}, since=at(95), until=at(120))
+
+    def span(selection, row):
+        shown = around(selection, row)
+        return shown.since, shown.until
+
+    assert span(wide, row) == (at(100) - MARGIN, at(110) + MARGIN)
+    assert span(narrow, row) == (at(95), at(120))
+    assert span(narrow, {"since": None, "until": None}) == (at(95), at(120))
+
+
+def test_the_page_of_an_incident_has_the_producers_of_its_own_time(monkeypatch):
+    later = [culprit(nth) | {"follower_id": 2, "since": at(25)} for nth in range(25, 35)]
+    quiet = [culprit(0) | {"window_start": at(nth)} for nth in range(20, 25)]
+    tables = {BROKER_RTT_CULPRIT: [*(culprit(nth) for nth in range(20)), *quiet, *later]}
+    monkeypatch.setattr(hurt, "clients", lambda _selection, one: [f"hurt since {one.since:%T}"])
+
+    rows = of(tables)
+
+    assert [row["since"] for row in rows] == [at(25), at(SLOW_FROM)]
+    for row in rows:
+        evidence = INCIDENT.answer(
+            selected(tables, cluster="east", incident=row["incident"])
+        ).headline.evidence
+        assert [line for line in evidence if line.startswith("hurt")] == [f"hurt since {row['since']:%T}"]
+
+
+@pytest.mark.parametrize(
+    ("newest", "headline"),
+    [(6, ("1 open incident, 0 ended.", "alarm")), (60, ("0 open incidents, 1 ended.", "unsure"))],
+)
+def test_an_open_incident_is_an_alarm_and_one_that_ended_is_none(newest, headline):
+    answer = QUESTION.answer(selected(over_limit(6) | window(newest), cluster="east"))
+
+    assert (answer.headline.sentence, answer.headline.mood) == headline

@@ -1,7 +1,11 @@
 """Redirects added up by client version."""
 
-from answers.leader_redirects.redirects import by_version
+import pytest
+
+from answers.leader_redirects.question import QUESTION
+from answers.leader_redirects.redirects import LOST_LEADERS, by_version, headline, quiet
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
+from tests.answers import made_gold
 from tests.answers.declared import assert_declared
 from tests.answers.selected import selected
 from tests.transforms.gold.redirect_rows import MOVE, built
@@ -35,3 +39,48 @@ def test_summary_is_by_version_and_keeps_what_has_no_end_and_disconnects_apart()
     disconnects = ("disconnects", "disconnect_p50_ms", "disconnect_max_ms")
     assert [old[name] for name in disconnects] == [1, 9_100.0, 9_100.0]
     assert [new[name] for name in disconnects] == [0, None, None]
+
+
+def of(*rows):
+    return selected({LEADER_REDIRECT: list(rows)}, cluster="east")
+
+
+@pytest.mark.parametrize(("n", "p99_ms"), [(99, None), (100, pytest.approx(98.01))])
+def test_a_p99_needs_100_redirects(n, p99_ms):
+    [row] = by_version(of(*(made_gold.redirect(nth, "3.6.0", float(nth)) for nth in range(n))))
+
+    assert (row["n"], row["redirect_p99_ms"]) == (n, p99_ms)
+
+
+def test_lost_leaders_without_an_end_come_first():
+    rows = [{"redirect_ms": ms} for ms in (0.0, None, 9.0)]
+
+    assert [row["redirect_ms"] for row in LOST_LEADERS.listed(rows).rows] == [None, 9.0, 0.0]
+
+
+def test_the_sentence_has_no_median_of_fewer_than_five_redirects():
+    few = [made_gold.redirect(nth, "4.3.1", 1.0) for nth in range(4)]
+    more = [made_gold.redirect(nth, "3.6.0", 100.0) for nth in range(5)]
+
+    assert headline(by_version(of(*few))) == "Clients lost a leader that moved 4 times."
+    assert headline(by_version(of(*few, *more))) == (
+        "Clients lost a leader that moved 9 times, producers for 100 ms (3.6.0, n = 5) at the median."
+    )
+
+
+def test_a_leader_that_died_for_clients_that_were_not_served_again_is_lost():
+    dead = made_gold.redirect(0, "3.6.0", 1.0, "disconnect") | {"redirect_ms": None, "succeeded_at": None}
+
+    answer = QUESTION.answer(of(dead))
+
+    assert answer.headline.sentence == quiet([dead])
+    assert answer.headline.sentence == "Leaders were lost, and no client has been served again yet."
+    assert quiet([]) == "No client lost its leader in this span."
+
+
+def test_a_page_of_dead_leaders_alone_has_no_figure_of_redirects():
+    died, moved = (made_gold.redirect(0, "3.6.0", 1.0, kind) for kind in ("disconnect", "redirect"))
+
+    names = [[section.name for section in QUESTION.answer(of(*rows)).sections] for rows in ([died], [moved])]
+
+    assert names == [["disconnects", "events"], ["redirect", "redirects", "events"]]

@@ -1,8 +1,14 @@
 """What lookups cost a client, from made METADATA requests."""
 
+import math
+
 import pytest
 
-from answers.metadata_lookups.lookups import lookups
+from answers.drawing import MOST_LEGEND_ENTRIES
+from answers.metadata_lookups.figures import lookups_over_time
+from answers.metadata_lookups.lookups import growing, lookups
+from answers.metadata_lookups.question import QUESTION
+from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
 from tests.answers import made_gold
 from tests.answers.cases import Cases
@@ -79,6 +85,51 @@ def test_an_exponent_needs_five_windows_with_new_topics(windows, is_fitted):
 
     assert row["topics_asked_most"] >= 16
     assert (row["growth_exponent"] is not None) is is_fitted
+
+
+@pytest.mark.parametrize(("topics", "is_fitted"), [(15, False), (16, True)])
+def test_an_exponent_needs_16_topics(topics, is_fitted):
+    made = [made_gold.lookup(nth) | {"topics": list(range(n))} for nth, n in enumerate((2, 5, 9, 12, topics))]
+
+    [row] = lookups(selected({METADATA_LOOKUP: made}, cluster="east"))
+
+    assert (row["growth_exponent"] is not None) is is_fitted
+
+
+def test_a_client_grows_from_an_exponent_of_one_and_a_half_on():
+    rows = [{"growth_exponent": exponent} for exponent in (None, 1.49, 1.5)]
+
+    assert growing(rows) == rows[2:]
+
+
+def test_lookups_of_all_topics_are_not_among_topics_per_lookup():
+    """Such a lookup names no topic."""
+    of_all = {"lookups": 3, "all_topics_lookups": 1}
+
+    [row] = lookups(selected({METADATA_LOOKUP: [made_gold.lookup(0) | of_all]}, cluster="east"))
+    assert (row["topics_asked"], row["topics_per_lookup"]) == (8, 4.0)
+    only = made_gold.lookup(0) | {"arm": None, "all_topics_lookups": 1, "topics_asked": 0}
+    assert [*map(math.isnan, lookups_over_time([only]).data[0].y)] == [True]
+
+
+def test_the_figure_has_the_clients_that_ask_for_most_topics():
+    clients = MOST_LEGEND_ENTRIES + 1
+    windows = [
+        made_gold.lookup(0, client=f"c-{n}") | {"arm": None, "topics_asked": n} for n in range(clients)
+    ]
+
+    names = [trace.name for trace in lookups_over_time(windows).data]
+
+    assert len(names) == MOST_LEGEND_ENTRIES
+    assert not any(name.startswith("c-0") for name in names)
+
+
+def test_a_span_without_lookups_is_not_called_calm():
+    read = {BROKER_RTT: [made_gold.rtt(0, 2, 1)]}
+
+    headline = QUESTION.answer(selected(read, cluster="east")).headline
+
+    assert (headline.sentence, headline.mood) == ("No client looked metadata up in this span.", "unsure")
 
 
 @CASES.test

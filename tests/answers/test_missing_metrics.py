@@ -9,6 +9,7 @@ from answers.data_quality.missing_metrics import (
     KEEP,
     MEAN_RULE,
     OPEN_MONITORING,
+    START_RULE,
     THROTTLE_RULE,
     UNBLOCK,
     missing_metrics,
@@ -92,6 +93,15 @@ def test_bean_that_a_block_list_shuts_out_needs_more_than_a_rule():
     row = (yield silver([*lines, MARKS["confluent"]]))["throttle_bean"]
 
     assert (row["advice"], row["rule"]) == (UNBLOCK, THROTTLE_RULE)
+
+
+@CASES.test
+def test_other_beans_need_no_more_than_a_rule():
+    lines = [line for name, line in WHOLE.items() if name not in {"start", "mark"}]
+
+    row = (yield silver([*lines, MARKS["confluent"]]))["restarts"]
+
+    assert (row["advice"], row["rule"]) == (FIRST, START_RULE)
 
 
 @CASES.test

@@ -5,9 +5,13 @@ from statistics import pvariance
 
 import pytest
 
-from answers.partition_skew.spread import partitions, producers
+from answers.formats import NONE
+from answers.partition_skew.question import QUESTION
+from answers.partition_skew.sentences import PRODUCERS, measured, sentences
+from answers.partition_skew.spread import MIN_BATCHES, partitions, producers
 from schemas.gold.partition_skew import PARTITION_SKEW, PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
-from schemas.silver.perf_test import RUNS
+from schemas.silver.perf_test import CLIENT_METRICS, RUNS
+from tests.answers import made_gold
 from tests.answers.cases import Cases
 from tests.answers.declared import assert_declared
 from tests.answers.selected import selected
@@ -140,6 +144,19 @@ def test_what_a_slow_leader_gets_speaks_for_a_partitioner_or_for_none(name):
     assert summary["partitioner"] == partitioner
 
 
+ENOUGH = {MIN_BATCHES - 1: None, MIN_BATCHES: "sticky"}
+CASES.silver |= {
+    f"{n} batches": silver(batches_of((1, 1, 1), (450, 100, 100), n=MIN_BATCHES)[:n]) for n in ENOUGH
+}
+
+
+@pytest.mark.parametrize("n", ENOUGH)
+def test_a_partitioner_is_named_from_300_batches_on(n):
+    _, (summary,) = CASES.answer(f"{n} batches")
+
+    assert (summary["batches"], summary["slow_by"], summary["partitioner"]) == (n, "batch_size", ENOUGH[n])
+
+
 @CASES.test
 def test_a_leader_is_as_slow_as_all_its_requests_together():
     """Two of its requests, of a partition that hardly anybody uses, took 90 ms; two hundred took 2 ms."""
@@ -221,3 +238,75 @@ def test_bytes_that_cannot_hold_what_was_sent_are_flagged(name):
     _, (summary,) = CASES.answer(name)
 
     assert (summary["run"], summary["quality_flags"]) == ("r1", SIZES[name][-1])
+
+
+def of(rows, **tables):
+    return selected({PARTITION_SKEW: rows} | tables, cluster="east")
+
+
+def retried(nth, partition):
+    """Return a row of batches that a client sent again: they have a latency and no bytes of their own."""
+    none = dict.fromkeys(("batches", "bytes", "records", "batches_counted"), 0)
+    return made_gold.skew(nth, partition) | none | {"retried": 40}
+
+
+@pytest.mark.parametrize("partitions_with_bytes", [(0,), ()], ids=["one", "none"])
+def test_a_leader_is_not_judged_against_leaders_with_retries_alone(partitions_with_bytes):
+    rows = [
+        (made_gold.skew if partition in partitions_with_bytes else retried)(0, partition)
+        for partition in range(3)
+    ]
+
+    [row] = producers(of(rows))
+    answer = QUESTION.answer(of(rows))
+
+    assert row["slowest_latency_ratio"] == pytest.approx(5, rel=0.05)
+    assert (row["slow_by"], row["slowest_ratio"]) == (None, None)
+    assert "no leader is slow for it" in sentences([row])[0]
+    assert [section.name for section in answer.sections] == ["shares-of", "skew"]
+    assert answer.headline.mood == "calm"
+
+
+def test_batches_that_were_sent_again_are_flagged():
+    rows = [made_gold.skew(0, partition) for partition in range(3)]
+
+    assert [row["quality_flags"] for row in producers(of(rows))] == [[]]
+    rows[0] |= {"retried": 1}
+    assert [row["quality_flags"] for row in producers(of(rows))] == [["retried_batches"]]
+
+
+def of_node(node, run="r1", sent=1_000.0):
+    metric = {"metric_group": "producer-node-metrics", "metric": "outgoing-byte-total", "value": sent}
+    tags = {"client-id": "orders-app", "node-id": node}
+    return metric | {"cluster": "east", "run": run, "arm": None, "logged_at": AT, "tags": tags}
+
+
+def test_bytes_of_nodes_are_of_brokers_alone():
+    """`node--1` is a bootstrap connection."""
+    selection = selected(
+        {CLIENT_METRICS: [of_node(f"node-{n}") for n in (-1, 1, 2)]},
+        cluster="east",
+    )
+
+    assert [(row["leader_id"], row["share"]) for row in partitions(selection)] == [(1, 0.5), (2, 0.5)]
+    [row] = producers(selection)
+    assert row["chi_square"] is None
+    cells = {column.head: column.cell(row | {"run_name": "r1"}) for column in PRODUCERS.columns}
+    assert cells["\N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO} (df)"] == NONE
+
+
+def test_a_run_in_the_request_log_is_not_counted_by_node_too():
+    rows = [made_gold.skew(0, partition) | {"run": "r1"} for partition in range(3)]
+    metrics = [of_node(f"node-{n}", run) for n in (1, 2) for run in ("r1", "r2")]
+    selection = selected({PARTITION_SKEW: rows, CLIENT_METRICS: metrics}, cluster="east")
+
+    assert [(row["run"], row["method"]) for row in producers(selection)] == [
+        ("r2", "client_metrics"),
+        ("r1", "request_log"),
+    ]
+
+
+def test_of_a_client_with_runs_only_the_runs_are_listed():
+    rows = [{"client_id": client, "run": run} for client, run in (("a", "r"), ("a", None), ("b", None))]
+
+    assert measured(rows) == [rows[0], rows[2]]

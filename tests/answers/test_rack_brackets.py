@@ -62,6 +62,22 @@ def test_a_rack_is_the_text_of_a_user():
     assert {one.hovertext for one in drawn({1: "r" * 50}).layout.annotations} == {None, "r" * 40}
 
 
+@pytest.mark.parametrize(("length", "text"), [(16, "r" * 16), (17, f"{'r' * 15}…")])
+def test_a_label_of_16_characters_is_whole(length, text):
+    (below, _) = labels(drawn({1: "r" * length}))
+
+    assert [text for text, _ in below] == [text]
+
+
+@pytest.mark.parametrize(("name", "angle"), [("east-1b", 0), ("r" * 16, -90)])
+def test_all_labels_are_turned_if_one_is_wider_than_its_rack(name, angle):
+    """The first rack has eight brokers, the second has one."""
+    figure = drawn(dict.fromkeys(range(1, 9), "a") | {9: name})
+
+    below = [one for one in figure.layout.annotations if one.hovertext and one.yref == "paper"]
+    assert [one.textangle for one in below] == [angle, angle]
+
+
 TICKS = """() => [...document.querySelectorAll(".xtick text")]
     .map((text) => text.getBoundingClientRect()).map((box) => [box.left, box.right])"""
 BOXES = """() => [...document.querySelectorAll(".annotation-text")]

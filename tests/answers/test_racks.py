@@ -79,3 +79,9 @@ def test_each_pair_of_racks_has_the_median_and_the_maximum_of_its_broker_pairs()
     cells = [[column.cell(row) for column in RACK_PAIRS.columns] for row in found]
     assert cells[1] == ["b", "a", "paired", "2.00", "9.00", "4", "3", "70"]
     assert cells[2][0] == cells[0][3] == NONE
+
+
+def test_of_two_rows_of_one_instant_the_later_line_counts():
+    rows = [seen(1, rack) | {"position": f"broker-1/f/{nth}"} for nth, rack in enumerate("ab")]
+
+    assert racks(selected({BROKERS: rows})) == racks(selected({BROKERS: rows[::-1]})) == {1: "b"}

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from werkzeug.security import generate_password_hash
 
 from answers.answer import Answer, Headline, Section, Sentences
 from answers.data_quality import counts
@@ -13,11 +14,12 @@ from answers.gold.reader import SETTINGS, GoldReader, QueryBoundError, QueryBoun
 from answers.listing import MOST_LISTED
 from answers.questions import QUESTIONS
 from schemas.silver.requests import REQUESTS
+from serving.dashboard.app import _stay, make
 from serving.dashboard.app import made as page_made
-from serving.dashboard.app import make
 from serving.dashboard.filters import Filters, filters_of
 from serving.dashboard.render import EXPORT, Links, page
 from serving.dashboard.request import DashboardRequest
+from serving.dashboard.users import Users
 from tests.answers import made_gold
 
 ALL_ROWS = "SELECT * FROM gold.broker_rtt ORDER BY window_start"
@@ -33,9 +35,10 @@ def called(app, output, values):
         return [part | {"value": values.get(f"{part['id']}.{part['property']}")} for part in parts]
 
     names = one["output"].strip(".").split("...")
+    outputs = [dict(zip(("id", "property"), name.split("."), strict=True)) for name in names]
     body = {
         "output": one["output"],
-        "outputs": [dict(zip(("id", "property"), name.split("."), strict=True)) for name in names],
+        "outputs": outputs if one["output"].startswith("..") else outputs[0],
         "inputs": sent(one["inputs"]),
         "state": sent(one["state"]),
         "changedPropIds": ["url.search"],
@@ -139,6 +142,52 @@ def test_a_download_that_exceeds_a_bound_is_no_file(made):
     assert [one.status_code for one in (whole, unknown, refused)] == [200, 404, 503]
     assert "choose a shorter span" in refused.text
     assert "Content-Disposition" not in refused.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["slow-links/pair-table.exe", "incidents/incidents.csv", "no-page/pair-table.csv"],
+    ids=["unknown kind", "a table without a statement", "unknown page"],
+)
+def test_what_cannot_be_a_file_is_not_there(gold, path):
+    client = make(gold, frozenset({"localhost"})).server.test_client()
+
+    found = client.get(f"{EXPORT}/{path}?cluster=east", headers={"Host": "localhost"})
+
+    assert (found.status_code, found.text) == (404, "There is no such table.")
+
+
+def test_an_unknown_page_has_no_filters_and_a_filter_without_names_no_search(gold):
+    app = make(gold, frozenset({"localhost"}))
+    chosen = called(app, "filters.children", {"url.pathname": "/nowhere"})
+    assert (chosen.status_code, chosen.get_json()["response"]["filters"]) == (200, {"children": []})
+
+    span = {"type": "filter", "name": "span"}
+    body = {
+        "output": '{"name":["MATCH"],"type":"filter"}.options',
+        "outputs": {"id": span, "property": "options"},
+        "inputs": [{"id": span, "property": "search_value", "value": "x"}],
+        "state": [{"id": span, "property": "id", "value": span}, {"id": "url", "property": "search"}],
+        "changedPropIds": ['{"name":"span","type":"filter"}.search_value'],
+    }
+    typed = app.server.test_client().post("/_dash-update-component", json=body, headers={"Host": "localhost"})
+    assert (typed.status_code, typed.get_json()["response"]) == (200, {})
+
+
+def test_a_filter_stays_as_it_is_if_its_query_exceeds_a_bound_and_another_error_is_one():
+    assert _stay(QueryBoundError("busy")) is None
+    with pytest.raises(KeyError):
+        _stay(KeyError("value"))
+
+
+@pytest.mark.parametrize(("scheme", "status"), [("Digest", 401), ("Basic", 200)])
+def test_only_basic_authentication_logs_in(gold, scheme, status):
+    users = Users({"ada": generate_password_hash("secret")})
+    client = make(gold, frozenset({"localhost"}), users=users).server.test_client()
+    login = {"Digest": 'username="ada", password="secret"', "Basic": "YWRhOnNlY3JldA=="}[scheme]
+
+    headers = {"Host": "localhost", "Authorization": f"{scheme} {login}"}
+    assert client.get("/", headers=headers).status_code == status
 
 
 def test_a_page_shows_as_many_rows_and_sentences_as_it_says():

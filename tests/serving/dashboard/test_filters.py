@@ -56,3 +56,7 @@ def test_a_number_that_no_broker_has_is_left_out():
 
 def test_long_text_is_cut():
     assert len(filters_of(f"?client={'x' * 9999}").client) == LONGEST
+
+
+def test_a_span_and_a_comparison_that_are_no_choice_are_left_out():
+    assert filters_of("?span=forever&against=forever") == Filters()

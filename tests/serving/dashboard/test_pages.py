@@ -75,6 +75,14 @@ def test_choices_of_a_filter_are_those_within_the_reach(gold):
     assert topics == [[True], [False]]
 
 
+def test_a_pair_has_both_brokers(request_for_east):
+    def pair(**brokers):
+        return replace(request_for_east, filters=Filters(cluster="east", **brokers)).selection.pair
+
+    assert pair(follower=3, leader=1) == (3, 1)
+    assert pair(follower=3) is pair(leader=1) is pair() is None
+
+
 def test_without_clusters_pages_are_empty(tmp_path):
     made_gold.write(tmp_path, BROKER_RTT, [])
     request = DashboardRequest(GoldReader.of_warehouse(tmp_path), Filters(cluster="nowhere"))

@@ -70,3 +70,10 @@ def test_what_is_no_alert_is_refused_by_name(tmp_path, text):
 
     with pytest.raises(RuleError, match=r"mine\.yml"):
         rules_of([path])
+
+
+@pytest.mark.parametrize(("version", "number"), [("12.3", 12), ("0.1", 0), ("", -1)])
+def test_a_table_that_is_not_there_has_version_minus_1(version, number):
+    tables = next(_own({"broker_rtt": version}, 0, 0.0))
+
+    assert [sample.value for sample in tables.samples] == [number]

@@ -66,6 +66,17 @@ def test_brokers_part_that_does_not_swamp_is_said_with_what_it_rests_on():
     )
 
 
+@pytest.mark.parametrize(("moves", "lines"), [(19, 1), (20, 2)])
+def test_brokers_part_that_does_not_swamp_is_said_from_20_partitions_on(moves, lines):
+    assert len(claims(events(moves))) == lines
+
+
+def test_redirects_without_an_end_are_not_compared():
+    unended = events(1, redirect_ms=None, client_part_ms=None, broker_part_ms=None)
+
+    assert claims([*events(6), *unended]) == claims(events(6))
+
+
 def test_without_both_kinds_of_clients_there_is_nothing_to_compare():
     assert claims([row for row in events(20) if row["hinted"]]) == []
     assert claims([]) == []
