@@ -51,7 +51,7 @@ def test_the_documentation_has_the_gold_tables_of_every_answer():
     assert shown <= HAVE["question"] | {table.name for table in GOLD if table.lacks.get("question")}
 
 
-def test_the_tables_without_windows_where_no_request_log_was_read_are_those_of_its_builds():
+def test_the_tables_that_show_that_a_request_log_was_read_are_built_from_it_alone():
     of_builds = {
         table.name
         for build in BUILDS
@@ -59,7 +59,7 @@ def test_the_tables_without_windows_where_no_request_log_was_read_are_those_of_i
         for table in build.tables
     }
 
-    assert of_builds == OF_REQUEST_LOG
+    assert of_builds >= OF_REQUEST_LOG
 
 
 def test_each_page_about_a_question_names_the_tables_of_its_entry():
