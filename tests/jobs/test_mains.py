@@ -1,4 +1,4 @@
-"""Each job is a program of its own, as `spark-submit` starts it."""
+"""Each job starts as a program; `tests/cluster` and `tests/dags` run most of them with `spark-submit`."""
 
 import os
 import subprocess
