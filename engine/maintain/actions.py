@@ -9,7 +9,7 @@ deletes and merges; `engine/delta/commits.py` retries appends.
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -18,8 +18,10 @@ from typing import TypeVar
 import pyarrow as pa
 from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import CommitProperties, RemoveAction
 from pyspark.sql.types import DateType, TimestampType
 
+from engine.delta import log_entries
 from engine.delta.data_files import WITHOUT_DICTIONARY
 from engine.delta.log_entries import folder_of, rewriting, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
@@ -125,12 +127,24 @@ def delete_before(log: DeltaTable, table: Table, before: date) -> None:
         properties = {COMPLETE_FROM: instant}
         _retry(log, lambda: log.alter.set_table_properties(properties, raise_if_not_exists=False))
     reached("retention-noted")
-    condition = (
-        f"{column} < DATE '{before.isoformat()}'"
-        if column
-        else f"{instant_column(table)} < arrow_cast('{instant}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
-    )
+    if column:
+        _retry(log, lambda: _remove(log, outdated(files_of(log, table), table, before)))
+        return
+    condition = f"{instant_column(table)} < arrow_cast('{instant}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
     _retry(log, lambda: log.delete(condition, writer_properties=ZSTD))
+
+
+def _remove(log: DeltaTable, files: Sequence[LoggedFile]) -> None:
+    """
+    Remove whole files from the table in one commit, tried once.
+
+    A delete of delta-rs fails at each append to the same days. This one fails only if another commit came
+    between the reading of the log and the commit; rows appended meanwhile stay until the next run.
+    """
+    now = int(time.time() * 1_000)
+    gone = [RemoveAction(file.path, data_change=True, deletion_timestamp=now) for file in files]
+    if gone:
+        log_entries.commit(log, folder_of(log), gone, CommitProperties(max_commit_retries=0))
 
 
 def to_compact(
