@@ -18,7 +18,7 @@ from typing import TypeVar
 import pyarrow as pa
 from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.transaction import CommitProperties, RemoveAction
+from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta import log_entries
@@ -136,15 +136,22 @@ def delete_before(log: DeltaTable, table: Table, before: date) -> None:
 
 def _remove(log: DeltaTable, files: Sequence[LoggedFile]) -> None:
     """
-    Remove whole files from the table in one commit, tried once.
+    Remove whole files from the table in one commit; rows appended meanwhile stay until the next run.
 
-    A delete of delta-rs fails at each append to the same days. This one fails only if another commit came
-    between the reading of the log and the commit; rows appended meanwhile stay until the next run.
+    A delete of delta-rs fails at each append to the same days. This commit only moves behind it.
     """
     now = int(time.time() * 1_000)
-    gone = [RemoveAction(file.path, data_change=True, deletion_timestamp=now) for file in files]
+    gone: list[AddAction | RemoveAction] = [
+        RemoveAction(file.path, data_change=True, deletion_timestamp=now) for file in files
+    ]
     if gone:
-        log_entries.commit(log, folder_of(log), gone, CommitProperties(max_commit_retries=0))
+        log.create_write_transaction(
+            gone,
+            mode="append",
+            schema=log.schema(),
+            partition_by=log.metadata().partition_columns,
+            post_commithook_properties=log_entries.NO_HOOKS,
+        )
 
 
 def to_compact(

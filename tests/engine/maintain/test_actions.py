@@ -185,6 +185,23 @@ def test_an_appender_and_maintenance_lose_none_of_each_other_s_rows(lines):
     assert oracles.bad_log(lines.root, [LINES]) == []
 
 
+def test_old_days_are_deleted_at_the_first_try_behind_an_append_to_them(lines, monkeypatch):
+    old, outdated = date(2026, 1, 1), actions.outdated
+    lines.append(row(1, day=old))
+
+    def meanwhile(*arguments):
+        files = outdated(*arguments)
+        assert lines.append(row(2, day=old), version=1)
+        return files
+
+    monkeypatch.setattr(actions, "outdated", meanwhile)
+    monkeypatch.setattr(actions, "TRIES", 1)
+
+    actions.delete_before(DeltaTable(str(lines.where)), LINES, date(2026, 2, 1))
+
+    assert lines.numbers() == ([2], [2])
+
+
 def test_rows_that_were_replaced_while_they_were_merged_do_not_come_back(tmp_path):
     """A guarantee of delta-rs for the windows of gold: the second commit is refused."""
     for n in range(3):
