@@ -21,9 +21,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql.types import DateType, TimestampType
 
-from engine.delta import log_entries
 from engine.delta.data_files import WITHOUT_DICTIONARY
-from engine.delta.log_entries import folder_of, rewriting, write_checkpoint
+from engine.delta.log_entries import NO_HOOKS, folder_of, rewriting, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
@@ -138,7 +137,7 @@ def _remove(log: DeltaTable, files: Sequence[LoggedFile]) -> None:
     """
     Remove whole files from the table in one commit; rows appended meanwhile stay until the next run.
 
-    A delete of delta-rs fails at each append to the same days. This commit only moves behind it.
+    A delete of delta-rs fails if rows of the same days are appended meanwhile; this commit does not.
     """
     now = int(time.time() * 1_000)
     gone: list[AddAction | RemoveAction] = [
@@ -150,7 +149,7 @@ def _remove(log: DeltaTable, files: Sequence[LoggedFile]) -> None:
             mode="append",
             schema=log.schema(),
             partition_by=log.metadata().partition_columns,
-            post_commithook_properties=log_entries.NO_HOOKS,
+            post_commithook_properties=NO_HOOKS,
         )
 
 

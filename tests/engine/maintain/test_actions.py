@@ -185,7 +185,7 @@ def test_an_appender_and_maintenance_lose_none_of_each_other_s_rows(lines):
     assert oracles.bad_log(lines.root, [LINES]) == []
 
 
-def test_old_days_are_deleted_at_the_first_try_behind_an_append_to_them(lines, monkeypatch):
+def test_old_days_are_deleted_at_the_first_try_after_an_append_to_them(lines, monkeypatch):
     old, outdated = date(2026, 1, 1), actions.outdated
     lines.append(row(1, day=old))
 
