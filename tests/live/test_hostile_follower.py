@@ -109,5 +109,6 @@ def test_it_is_in_no_pair_of_brokers(silver):
 
 
 def rows_of(table):
-    """Return the rows of a table in one order."""
-    return sorted(map(str, table.to_pylist()))
+    """Return the round trips of a table in one order. A line of any client shows that its broker is heard."""
+    coverage = ["nodes_expected", "nodes_reporting", "is_settled"]
+    return sorted(map(str, table.drop_columns(coverage).to_pylist()))
