@@ -9,7 +9,13 @@ Row = dict[str, Any]
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
-    """Return a cell for JSON: instants as ISO 8601 in UTC with `Z`, NaN and infinities as None."""
+    """
+    Return a cell for JSON: instants as ISO 8601 in UTC with `Z`, NaN and infinities as None.
+
+    The surrogates of a file name that is not UTF-8 are written out.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, float):

@@ -26,12 +26,13 @@ def latency_over_time(
         series = [row for row in served if row["follower_id"] == follower]
         accused = chief is not None and is_accused(chief.row, follower, leader)
         color = ALARM if accused else CALM[nth % len(CALM)]
-        plain = line(series, "total_p50_ms", "plain total", step=step, color=MUTED, width=3)
-        work: dict[str, Any] = {"color": color, "width": 1.2, "dash": "dot"}
-        local = line(series, "leader_local_p50_ms", "leader's own work", step=step, **work)
-        true = line(series, "true_p50_ms", f"true, follower {follower}", step=step, color=color, width=2.4)
         # One entry in the legend stands for the lines of all followers.
-        figure.add_traces([plain.update(showlegend=nth == 0), true, local.update(showlegend=nth == 0)])
+        once = {"showlegend": nth == 0}
+        plain = line(series, "total_p50_ms", "plain total", step=step, color=MUTED, width=3) | once
+        work: dict[str, Any] = {"color": color, "width": 1.2, "dash": "dot"}
+        local = line(series, "leader_local_p50_ms", "leader's own work", step=step, **work) | once
+        true = line(series, "true_p50_ms", f"true, follower {follower}", step=step, color=color, width=2.4)
+        figure.add_traces([plain, true, local])
     figure.update_yaxes(title="p50, ms", type="log", dtick=1)
     figure.update_xaxes(nticks=5)
     figure.update_layout(height=310)

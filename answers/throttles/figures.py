@@ -5,7 +5,7 @@ from itertools import groupby
 
 import plotly.graph_objects as go
 
-from answers.drawing import CALM, MUTED, curve, styled
+from answers.drawing import CALM, MUTED, Trace, curve, styled
 from answers.throttles.sentences import DIRECTIONS
 from schemas.rows import Row
 
@@ -18,22 +18,20 @@ def rates_over_time(rows: Sequence[Row]) -> go.Figure:
         groupby(ordered, key=lambda row: (row["broker_id"], row["direction"]))
     ):
         series, name = list(group), f"broker {key[0]} {DIRECTIONS[key[1]]}"
-        rate = _line(series, "throttled_bytes_per_s", color=CALM[nth % len(CALM)])
-        limit = _line(series, "limit_bytes_per_s", color=MUTED, dash="dot")
-        figure.add_trace(rate.update(name=name, hovertemplate="%{y:.2f} MB/s<extra>%{fullData.name}</extra>"))
-        figure.add_trace(
-            limit.update(
-                name=f"limit of {name}", showlegend=False, hovertemplate="limit %{y:.2f} MB/s<extra></extra>"
-            )
-        )
+        rate = _line(series, "throttled_bytes_per_s", name, color=CALM[nth % len(CALM)])
+        limit = _line(series, "limit_bytes_per_s", f"limit of {name}", color=MUTED, dash="dot")
+        rate |= {"hovertemplate": "%{y:.2f} MB/s<extra>%{fullData.name}</extra>"}
+        limit |= {"hovertemplate": "limit %{y:.2f} MB/s<extra></extra>", "showlegend": False}
+        figure.add_traces([rate, limit])
     figure.update_yaxes(title="MB/s", rangemode="tozero")
     return styled(figure).update_layout(height=340, showlegend=True)
 
 
-def _line(series: Sequence[Row], column: str, **style: str) -> go.Scatter:
+def _line(series: Sequence[Row], column: str, name: str, **style: str) -> Trace:
     return curve(
         [row["step_at"] for row in series],
         [None if row[column] is None else row[column] / 1e6 for row in series],
+        name=name,
         mode="lines",
         line={"shape": "hv", **style},
     )

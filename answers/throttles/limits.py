@@ -100,8 +100,8 @@ _LAG = f"""
     lag_rates AS (
         SELECT {_EPISODE}, arg_min(lag_records, start_s) AS lag_first_records,
             arg_max(lag_records, start_s) AS lag_last_records,
-            CASE WHEN count(lag_records) > 1 THEN regr_slope(lag_records, start_s) END
-                AS lag_slope_records_per_s,
+            CASE WHEN count(lag_records) > 1 THEN
+                regr_slope(lag_records, start_s - first_s ORDER BY start_s) END AS lag_slope_records_per_s,
             count(*) AS whole_windows, count(*) FILTER (moving_partitions > 0) AS moving_windows,
             sum(inbound_bytes) / (count(*) * {WINDOW_S}) AS inbound_bytes_per_s,
             sum(catching_up_bytes) / (count(*) * {WINDOW_S}) AS passed_bytes_per_s

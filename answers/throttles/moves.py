@@ -163,7 +163,7 @@ _LIMITED = f"""
 # its limit, the latest destination decides. A broker without an end is the latest.
 _RULE = """{'side': side, 'broker_id': broker_id, 'net': net_bytes_per_s, 'low_at': low_at,
                 'high_at': high_at, 'n': n, 'own_end_at': own_end_at}"""
-_LATEST = "own_end_at DESC NULLS FIRST, broker_id DESC"
+_LATEST = "own_end_at DESC NULLS FIRST, broker_id DESC, side DESC"
 BY_WINDOW = f"""
     by_window AS (
         SELECT {_MOVE}, window_start, max(moved_by) AS moved_by, max(partitions) AS partitions,

@@ -127,14 +127,17 @@ def _scrape(exporter: Service) -> StepCost:
 
 
 def report(gold: LargeGold, state: Path, hours: int, costs: StepCosts) -> None:
-    """Write the HTML report of the last hour, and of all hours."""
+    """Write the page of the last hour, its page and JSON, and the page of all hours."""
     conf, until = _settings(gold, state), datetime.fromtimestamp(gold.end, UTC).isoformat()
-    for name, length_h in (("report of an hour", 1), ("report of the day", hours)):
+    for name, length_h, has_json in (
+        ("report of an hour", 1, False),
+        ("report of an hour, page and JSON", 1, True),
+        ("report of the day", hours, False),
+    ):
         since = datetime.fromtimestamp(gold.end - length_h * HOUR_S, UTC).isoformat()
         span = ("--since", since, "--until", until)
-        costs[name].append(
-            programs.run("report", "--conf", str(conf), "--html", str(state / f"{length_h}.html"), *span)
-        )
+        files = [f"--html={state / f'{length_h}.html'}", *[f"--json={state / '1.json'}"] * has_json]
+        costs[name].append(programs.run("report", "--conf", str(conf), *files, *span))
 
 
 def open_pages(gold: LargeGold, rounds: int, costs: StepCosts) -> None:

@@ -1,7 +1,8 @@
 """The report as JSON: every key is always there, NULL is null, no NaN; `docs/report.md` lists the keys."""
 
-import json
 from collections.abc import Sequence
+
+import msgspec
 
 from answers.answer import AnswerRows, Headline
 from answers.data_quality import counts
@@ -35,7 +36,7 @@ def document(selection: GoldSelection, headline: Headline, inputs: Row) -> Row:
         "tables": tables | {"quarantine": _rows(counts.quarantined(selection), QUARANTINE)},
         "left_out": left_out,
         "data_quality": data_quality(selection),
-        "inputs": plain(inputs),
+        "inputs": inputs,
     }
 
 
@@ -59,7 +60,7 @@ def columns_of(table: Table) -> list[str]:
 
 
 def _rows(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
-    return [{column: plain(row.get(column)) for column in columns} for row in rows]
+    return [{column: row.get(column) for column in columns} for row in rows]
 
 
 def _rows_of(rows: Sequence[Row], table: Table) -> list[Row]:
@@ -74,10 +75,21 @@ def _rows_of(rows: Sequence[Row], table: Table) -> list[Row]:
 
 def as_text(content: Row) -> str:
     """
-    Return the document as JSON text.
+    Return a document as JSON text: instants as ISO 8601 in UTC with `Z`, NaN and infinities as null.
 
-    Raises:
-        ValueError: a number is NaN or infinite: `plain` was not applied.
+    >>> from datetime import UTC, datetime
+    >>> print(as_text({"at": datetime(2026, 11, 21, 11, tzinfo=UTC), "ms": [float("nan"), 1.5]}), end="")
+    {
+     "at": "2026-11-21T11:00:00Z",
+     "ms": [
+      null,
+      1.5
+     ]
+    }
 
     """
-    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    try:
+        encoded = msgspec.json.encode(content)  # in a tenth of the time of `json`, for 107,000 rows
+    except UnicodeEncodeError:  # a file name that is not UTF-8
+        encoded = msgspec.json.encode(plain(content))
+    return msgspec.json.format(encoded, indent=1).decode() + "\n"

@@ -167,6 +167,19 @@ def test_slowest_destination_rules_where_no_broker_is_held():
     assert (row["forecast_end_at"] - AT).total_seconds() == pytest.approx(241, rel=0.03)
 
 
+def test_of_two_sides_of_a_broker_with_the_same_end_always_the_same_one_rules():
+    """Broker 2 gets as many bytes as it sends."""
+    there = gold(**case(until=61, ended=False))[REASSIGNMENT_PROGRESS].to_pylist()
+    back = [row | {"source_id": row["destination_id"], "destination_id": row["source_id"]} for row in there]
+    limits = {"source_limit_bytes_per_s": LIMIT, "destination_limit_bytes_per_s": LIMIT}
+    rows = [row | limits for row in there + back]
+
+    (row,), (reversed_row,) = (moves(selected({REASSIGNMENT_PROGRESS: of})) for of in (rows, rows[::-1]))
+
+    assert (row["ruled_by"], row["ruled_by_id"]) == ("leader", 2)
+    assert reversed_row == row
+
+
 @CASES.test
 def test_broker_that_is_held_by_its_limit_rules_for_the_others_get_what_it_leaves():
     """Broker 1 may send 5 MB/s: 4 go to broker 2 and 1 to broker 3, and all of it to 3 once 2 is done."""
