@@ -14,6 +14,8 @@ LEAD = (
     "Medians; the axis is logarithmic. Wide grey is what stock metrics show, solid is the true latency, "
     "dotted is the leader's own work."
 )
+PLOT_PX, ENTRY_PX = 230, 20
+"""The height of a figure without its legend, and that of an entry, which has a line in a narrow column."""
 
 
 def latency_over_time(
@@ -35,5 +37,5 @@ def latency_over_time(
         figure.add_traces([plain, true, local])
     figure.update_yaxes(title="p50, ms", type="log", dtick=1)
     figure.update_xaxes(nticks=5)
-    figure.update_layout(height=310)
+    figure.update_layout(height=PLOT_PX + ENTRY_PX * len({trace.name for trace in figure.data}))
     return styled(figure)

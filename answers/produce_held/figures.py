@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from answers.drawing import CALM, SLOWNESS, instant_text, styled
 from answers.formats import ms, percent
 from answers.produce_held.verdict import PARTS
-from answers.slow_links.figures import MOST_LABELLED_BROKERS, MOST_NAMED_BROKERS
+from answers.slow_links.figures import MOST_LABELLED_BROKERS, MOST_NAMED_BROKERS, NUMBERS, broker_names
 from schemas.rows import Row
 
 COLORS = dict(zip(PARTS, (CALM[3], CALM[1], "#b0122b", CALM[2]), strict=True))
@@ -42,7 +42,7 @@ def held_matrix(rows: Sequence[Row], brokers: Sequence[int]) -> go.Figure:
     """Return the share of a leader's requests that each follower released, with the median hold."""
     by_pair = {(row["follower_id"], row["leader_id"]): row for row in rows}
     cells = [[by_pair.get((follower, leader)) for leader in brokers] for follower in brokers]
-    names = [f"broker {broker}" for broker in brokers]
+    names = broker_names(brokers)
     figure = go.Figure(
         go.Heatmap(
             x=names,
@@ -62,9 +62,8 @@ def held_matrix(rows: Sequence[Row], brokers: Sequence[int]) -> go.Figure:
     )
     figure.update_xaxes(title="leader (appends)", side="top", type="category", showgrid=False)
     figure.update_yaxes(title="follower (releases)", autorange="reversed", type="category", showgrid=False)
-    if len(names) > MOST_NAMED_BROKERS:  # There is only space for the numbers.
-        numbers = {"tickvals": names, "ticktext": list(map(str, brokers)), "tickfont": {"size": 10}}
-        figure.update_layout(xaxis=numbers, yaxis=numbers)
+    if len(names) > MOST_NAMED_BROKERS:
+        figure.update_layout(xaxis=NUMBERS, yaxis=NUMBERS)
     height = min(MARGIN_PX + CELL_PX * len(names), MOST_PX)
     return styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
 

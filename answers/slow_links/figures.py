@@ -26,11 +26,13 @@ from schemas.rows import Row
 
 CELL_PX, MARGIN_PX, MOST_PX = 84, 76, 780
 MOST_NAMED_BROKERS, MOST_LABELLED_BROKERS = 6, 12
+NUMBERS = {"tickfont": {"size": 10}}
+"""The axes of many brokers. Without `tickvals`, plotly leaves out numbers for which a phone has no space."""
 
 
 def heat_map(matrix: Matrix, scale_ms: tuple[float, float], colors: Colorscale = SLOWNESS) -> go.Figure:
     """Return the heat map of one cell per ordered pair; cells without a figure are visibly empty."""
-    names = [_name(broker) for broker in matrix.brokers]
+    names = broker_names(matrix.brokers)
     sign = "" if matrix.column == "rtt_ms" else "+"
     texts = [["" if ms is None else f"{ms:{sign}.2f}" for ms in row] for row in matrix.values]
     figure = go.Figure(
@@ -55,10 +57,14 @@ def heat_map(matrix: Matrix, scale_ms: tuple[float, float], colors: Colorscale =
     height = min(MARGIN_PX + CELL_PX * len(names), MOST_PX)
     figure.update_xaxes(title="leader (serves)", side="top", type="category", showgrid=False)
     figure.update_yaxes(title="follower (fetches)", autorange="reversed", type="category", showgrid=False)
-    if len(names) > MOST_NAMED_BROKERS:  # There is only space for the numbers.
-        numbers = {"tickvals": names, "ticktext": list(map(str, matrix.brokers)), "tickfont": {"size": 10}}
-        figure.update_layout(xaxis=numbers, yaxis=numbers)
+    if len(names) > MOST_NAMED_BROKERS:
+        figure.update_layout(xaxis=NUMBERS, yaxis=NUMBERS)
     return styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
+
+
+def broker_names(brokers: Sequence[int]) -> list[str]:
+    """Return the categories of a matrix: with many brokers, there is only space for the numbers."""
+    return [f"broker {broker}" if len(brokers) <= MOST_NAMED_BROKERS else str(broker) for broker in brokers]
 
 
 def _hovers(matrix: Matrix) -> list[list[str]]:
@@ -94,14 +100,14 @@ def _empty_cells(matrix: Matrix) -> list[Row]:
     size = 11 if len(matrix.brokers) <= MOST_LABELLED_BROKERS else 7
     return [
         {
-            "x": _name(leader),
-            "y": _name(follower),
-            "text": NONE if leader == follower else "no data",
+            "x": column,  # plotly takes the number of a broker for a place too
+            "y": row,
+            "text": NONE if column == row else "no data",
             "showarrow": False,
             "font": {"color": MUTED, "size": size},
         }
-        for follower, row in zip(matrix.brokers, matrix.values, strict=True)
-        for leader, value in zip(matrix.brokers, row, strict=True)
+        for row, values in enumerate(matrix.values)
+        for column, value in enumerate(values)
         if value is None
     ]
 
@@ -166,10 +172,6 @@ def shade(figure: go.Figure, finding: Finding) -> None:
         line_width=0,
         layer="below",
     )
-
-
-def _name(broker: int) -> str:
-    return f"broker {broker}"
 
 
 def _by_pair(rows: Sequence[Row], method: str) -> dict[BrokerPair, list[Row]]:

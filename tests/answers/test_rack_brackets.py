@@ -116,3 +116,12 @@ def test_labels_are_next_to_the_cells_and_apart_from_each_other(browser, tmp_pat
     ticks = sorted(page.evaluate(TICKS))
     assert len(ticks) == brokers
     assert all(one[1] < other[0] for one, other in pairwise(ticks))
+
+
+@pytest.mark.parametrize("brokers", [3, 30])
+def test_a_cell_without_a_figure_is_marked_at_its_place(brokers):
+    """The number of a broker is the name of a category, and would be a place in a mark."""
+    figure = plain(range(1, brokers + 1))
+
+    assert [(one.x, one.y) for one in figure.layout.annotations] == [(at, at) for at in range(brokers)]
+    assert figure.data[0].x[-1] == ("broker 3" if brokers == 3 else "30")
