@@ -89,7 +89,15 @@ def as_text(content: Row) -> str:
 
     """
     try:
-        encoded = msgspec.json.encode(content)  # in a tenth of the time of `json`, for 107,000 rows
+        encoded = msgspec.json.encode(content, enc_hook=_exact)  # `json` takes ten times as long
     except UnicodeEncodeError:  # a file name that is not UTF-8
-        encoded = msgspec.json.encode(plain(content))
+        encoded = msgspec.json.encode(plain(content), enc_hook=_exact)
     return msgspec.json.format(encoded, indent=1).decode() + "\n"
+
+
+def _exact(value: object) -> float:
+    """Return a float of numpy as one of Python."""
+    if isinstance(value, float):
+        return float(value)
+    message = f"{value!r} has no form in JSON"
+    raise TypeError(message)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from answers.questions import whole_answer
@@ -124,6 +125,14 @@ def test_text_with_lone_surrogates_can_be_written(tmp_path):
     write_atomically(tmp_path / "a.json", as_text({"path": "caf\udce9.log"}))
 
     assert json.loads((tmp_path / "a.json").read_text()) == {"path": "caf\\udce9.log"}
+
+
+def test_floats_of_numpy_are_numbers():
+    content = {"change": np.float64(0.25), "p": np.float64("nan"), "n": [1]}
+
+    assert json.loads(as_text(content)) == {"change": 0.25, "p": None, "n": [1]}
+    with pytest.raises(TypeError, match="has no form in JSON"):
+        as_text({"rows": object()})
 
 
 def test_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
