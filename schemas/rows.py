@@ -21,7 +21,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {plain(str(key)): plain(cell) for key, cell in value.items()}
+        return {str(key): plain(cell) for key, cell in value.items()}
     if isinstance(value, list | tuple):
         return [plain(cell) for cell in value]
     return value

@@ -1,5 +1,6 @@
 """The report as JSON: every key is always there, NULL is null, no NaN; `docs/report.md` lists the keys."""
 
+import json
 from collections.abc import Sequence
 
 import msgspec
@@ -91,7 +92,7 @@ def as_text(content: Row) -> str:
     try:
         encoded = msgspec.json.encode(content, enc_hook=_exact)  # `json` takes ten times as long
     except UnicodeEncodeError:  # a file name that is not UTF-8
-        encoded = msgspec.json.encode(plain(content), enc_hook=_exact)
+        encoded = json.dumps(plain(content)).encode()
     return msgspec.json.format(encoded, indent=1).decode() + "\n"
 
 
