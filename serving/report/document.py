@@ -92,7 +92,7 @@ def as_text(content: Row) -> str:
     try:
         encoded = msgspec.json.encode(content, enc_hook=_exact)  # `json` takes ten times as long
     except UnicodeEncodeError:  # a file name that is not UTF-8
-        encoded = json.dumps(plain(content)).encode()
+        return json.dumps(plain(content), indent=1) + "\n"
     return msgspec.json.format(encoded, indent=1).decode() + "\n"
 
 
