@@ -27,7 +27,7 @@ from schemas.rows import Row
 CELL_PX, MARGIN_PX, MOST_PX = 84, 76, 780
 MOST_NAMED_BROKERS, MOST_LABELLED_BROKERS = 6, 12
 NUMBERS = {"tickfont": {"size": 10}}
-"""The axes of many brokers. Without `tickvals`, plotly leaves out numbers for which a phone has no space."""
+"""The axes of many brokers. Without `tickvals`, plotly leaves out some of the numbers on a phone."""
 
 
 def heat_map(matrix: Matrix, scale_ms: tuple[float, float], colors: Colorscale = SLOWNESS) -> go.Figure:
