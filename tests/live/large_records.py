@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from collectors.publish import COMPRESSION
 from engine.ingest.task import task_plan as task
 from engine.ingest.task.kafka import Range
 from tests.engine.ingest.task.kafka_batches import HEADERS, IDS, task_plan
@@ -31,6 +32,12 @@ def lines(n):
         yield HEADERS | {"position": b"broker-1/aa/%d" % i}, head + padding + rest
 
 
+def repeats(n):
+    """Yield headers and values of `n` request-log lines of 4 MiB that are one repeated letter."""
+    line = HEAD + b"x" * (LINE_BYTES - len(HEAD))
+    return ((HEADERS | {"position": b"broker-1/aa/%d" % i}, line) for i in range(n))
+
+
 def pages(n):
     """Yield headers and values of `n` scrapes of 16 MiB; every sample is a new series."""
     dice = random.Random(1)
@@ -44,11 +51,11 @@ def pages(n):
 
 
 def publish(bootstrap, records):
-    """Publish records, compressed with zstd like the collector's; return the name of their topic."""
+    """Publish records, compressed like the collector's; return the name of their topic."""
     topic, most = f"test-{uuid.uuid4().hex[:8]}", {"max.message.bytes": str(2 * PAGE_BYTES)}
     admin = AdminClient({"bootstrap.servers": bootstrap})  # must outlive its answers
     admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=most)])[topic].result(30)
-    options = {"message.max.bytes": 2 * PAGE_BYTES, "compression.type": "zstd"}
+    options = {"message.max.bytes": 2 * PAGE_BYTES, "compression.type": COMPRESSION}
     producer = Producer({"bootstrap.servers": bootstrap} | options)
     for i, (headers, value) in enumerate(records):
         producer.produce(topic, value, headers=list(headers.items()), partition=i % PARTITIONS)

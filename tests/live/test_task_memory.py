@@ -8,7 +8,7 @@ import pytest
 
 from conf.settings import PROJECT
 from engine.process.session import NEEDED, WORKER_ENV
-from tests.live.large_records import lines, pages, publish
+from tests.live.large_records import lines, pages, publish, repeats
 
 pytestmark = pytest.mark.live
 
@@ -17,7 +17,9 @@ MOST_MIB = 512 - 40
 
 
 @pytest.mark.parametrize(
-    ("records", "kind", "n"), [(lines, "request-log", 100), (pages, "metrics", 8)], ids=("lines", "pages")
+    ("records", "kind", "n"),
+    [(lines, "request-log", 100), (repeats, "request-log", 200), (pages, "metrics", 8)],
+    ids=("lines", "repeats", "pages"),
 )
 def test_large_records_do_not_add_up(records, kind, n, lab, tmp_path):
     bootstrap = lab.telemetry_bootstrap_servers

@@ -139,7 +139,7 @@ def above(peaks_mib: Mapping[str, int], word: str) -> list[str]:
     ['ingest: no memory of python was seen']
     """
     seen = {name: peaks_mib.get(name, 0) for name in MAX_MIB}
-    expected = MAX_MIB if word != "collect" else {"python": MAX_MIB["python"]}
+    expected = MAX_MIB if word == "ingest" else {"python"}
     unseen = [f"{word}: no memory of {name} was seen" for name in expected if not seen[name]]
     return unseen + [
         f"{word}: {name} took {seen[name]} MiB and may take {most}"

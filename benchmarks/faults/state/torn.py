@@ -22,6 +22,7 @@ from schemas.fields import Table
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
+from schemas.gold.produce_held import PRODUCE_HELD
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.not_kept import SKIPPED
 from schemas.silver.requests import REQUESTS
@@ -32,8 +33,8 @@ GOLD_KILLED_AT = ("", "gold-windows-committed:2", "gold-written:2")
 SMALL_BATCHES = "[build_gold]\nmax_files_per_trigger = 3\n"
 """Gold's stream comes to several batches, and its tables to several versions."""
 
-NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, LEADER_LOCAL_MEAN, *OF_OTHERS)
-"""The lines are of one hour, the first, and nothing is scraped."""
+NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, LEADER_LOCAL_MEAN, PRODUCE_HELD, *OF_OTHERS)
+"""The lines are of one hour, the first; nothing is scraped, and maybe no producer waits for a follower."""
 
 
 def with_checkpoints(written: JobsWarehouse) -> None:

@@ -32,6 +32,7 @@ OWN = {
     "enable.partition.eof": "true",
     "isolation.level": "read_uncommitted",
     "queued.max.messages.kbytes": "16384",
+    "fetch.message.max.bytes": "65536",  # librdkafka decompresses a whole fetch; of LZ4, at most to 16 MiB.
     "fetch.wait.max.ms": "20",
     "fetch.queue.backoff.ms": "10",  # The queue is often full, and librdkafka's default wait is 1 s.
     "log_level": "2",
