@@ -25,6 +25,8 @@ def printable(value: str) -> str:
     >>> printable("caf\xe9\n\x1b[2J\u202e")
     'caf\xe9\\n\\x1b[2J\\u202e'
     """
+    if value.isprintable():
+        return value
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in value)
 
 
@@ -35,7 +37,7 @@ def plain(value: str) -> str:
     >>> plain("SELECT 1\n\x1b[2J")
     'SELECT 1\n\\x1b[2J'
     """
-    return value if value.isprintable() else "\n".join(map(printable, value.split("\n")))
+    return "\n".join(map(printable, value.split("\n")))
 
 
 def label(value: object) -> str:

@@ -1,6 +1,7 @@
 """The rows of gold that metrics are made from, in the reader's database, and the values of all metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,6 +14,9 @@ from answers.formats import label
 from answers.gold.columns import duck_types
 from answers.gold.reader import FILE, FIRST, LAST, GoldReader
 from schemas.fields import Table
+
+AT_ONCE = 2
+"""Tables that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +80,22 @@ class ExportedGold:
 
     def refresh(self) -> list[str]:
         """Read the tables that have a new version, and name them; after a failure the old rows stay."""
-        changed = []
-        for table in self._columns:
-            version = self._reader.relations[f"gold.{table.name}"].version()
-            if self.versions.get(table.name) == version:
-                continue
-            try:
-                extent = self._reader.extent(table)
-                self._load(table, extent[1].timestamp() if extent else None, LAST)
-            except (DeltaError, OSError, duckdb.Error):
-                self.failures += 1
-                continue
-            self.versions[table.name] = version
-            changed.append(table.name)
-        return changed
+        found = {table: self._reader.relations[f"gold.{table.name}"].version() for table in self._columns}
+        due = [table for table, version in found.items() if self.versions.get(table.name) != version]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            are_read = list(pool.map(self._is_read, due))
+        changed = [table for table, is_read in zip(due, are_read, strict=True) if is_read]
+        self.versions |= {table.name: found[table] for table in changed}
+        self.failures += len(due) - len(changed)
+        return [table.name for table in changed]
+
+    def _is_read(self, table: Table) -> bool:
+        try:
+            extent = self._reader.extent(table)
+            self._load(table, extent[1].timestamp() if extent else None, LAST)
+        except (DeltaError, OSError, duckdb.Error):
+            return False
+        return True
 
     def load(self, span: SecondsSpan) -> None:
         """Read the rows for the history of a span."""
@@ -150,7 +156,8 @@ class ExportedGold:
             query += f" WHERE {table.instant} >= $since AND {table.instant} < $until" * is_timed
         values = {"known": sorted(known), "since": since, "until": until}
         used = {key: value for key, value in values.items() if f"${key}" in query}
-        self._db.execute(f"CREATE OR REPLACE TABLE {name} AS {query}", used)
+        with self._reader.connection() as db:  # one connection has one query at a time
+            db.execute(f"CREATE OR REPLACE TABLE {name} AS {query}", used)
         self._read_files[name] = ReadFiles(since, until, frozenset(files))
 
     def _selected(self, table: Table, schema: str) -> str:

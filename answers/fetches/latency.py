@@ -44,8 +44,7 @@ def _summed(metrics: Sequence[str], quantiles: Sequence[str]) -> str:
         for metric in metrics
         for function in ("min", "max")
     }
-    # Of whole nanoseconds, the sum is the same in any order.
-    sums |= {f"{metric}_sum_ms": f"sum(round({metric}_sum_ms * 1e6)::HUGEINT) / 1e6" for metric in metrics}
+    sums |= {f"{metric}_sum_ms": f"sum_ms({metric}_sum_ms)" for metric in metrics}
     values = ", ".join(
         f"within_ms(bucket_ms({metric}_{name}), {metric}_min_ms, {metric}_max_ms) AS {metric}_{name}_ms"
         for metric in metrics

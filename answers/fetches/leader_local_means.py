@@ -26,14 +26,20 @@ WHY = {
 }
 """Why a row has no mean."""
 
+_SUM = "sum({} ORDER BY from_at, to_at)"
+"""The same digits whatever the order of the rows."""
+
 _IS_SUMMED = "total_sum_ms IS NOT NULL"
 _IS_COVERED = f"{_IS_SUMMED} AND log_n >= n * {COVERED}"
 _SUMS = ", ".join(
     (
         # A node without a Mean still has counts.
-        *(f"coalesce(sum({name}) FILTER ({_IS_SUMMED}), sum({name})) AS {name}" for name in OF_METRICS),
-        *(f"sum({name}) FILTER ({_IS_COVERED}) AS covered_{name}" for name in OF_METRICS),
-        *(f"sum({name}) FILTER ({_IS_COVERED}) AS {name}" for name in OF_LOG),
+        *(
+            f"coalesce({_SUM.format(name)} FILTER ({_IS_SUMMED}), {_SUM.format(name)}) AS {name}"
+            for name in OF_METRICS
+        ),
+        *(f"{_SUM.format(name)} FILTER ({_IS_COVERED}) AS covered_{name}" for name in OF_METRICS),
+        *(f"{_SUM.format(name)} FILTER ({_IS_COVERED}) AS {name}" for name in OF_LOG),
         *(f"{value} AS {name}" for name, value in counts_apart("from_at", "to_at").items()),
     )
 )

@@ -22,8 +22,12 @@ CREATE MACRO high_rank(q, blocks, total) AS
 CREATE MACRO ratio(part, whole) AS CASE WHEN whole > 0 THEN part / whole END;
 CREATE MACRO within_ms(ms, low, high) AS
     CASE WHEN ms IS NULL THEN NULL ELSE greatest(least(ms, high), low) END;
+CREATE MACRO sum_ms(ms) AS sum(round(ms * 1e6)::HUGEINT) / 1e6;
 """
-"""`least` and `greatest` skip NULL, so a missing limit has no effect."""
+"""
+`least` and `greatest` skip NULL, so a missing limit has no effect. `sum_ms` adds whole nanoseconds: their sum
+is the same in any order of the rows.
+"""
 
 _MACRO = re.compile(r"^CREATE MACRO (\w+)\(.*?;$", re.MULTILINE | re.DOTALL)
 _BY_NAME = {found[1]: found[0] for found in _MACRO.finditer(MACROS)}

@@ -43,8 +43,9 @@ NODE = r"^node-(\d+)$"
 
 _CLIENT = "cluster, topic, client_id, run"
 _GROUP = f"{_CLIENT}, method"
-_SUMS = {name: f"sum({name})" for name in (*SENT, "produce_n", "produce_sum_ms")} | {
-    "largest_batch_bytes": "max(largest_batch_bytes)"
+_SUMS = {name: f"sum({name})" for name in (*SENT, "produce_n")} | {
+    "produce_sum_ms": "sum_ms(produce_sum_ms)",
+    "largest_batch_bytes": "max(largest_batch_bytes)",
 }
 _PRODUCE = {"produce": "produce_hist"}
 _RANKS = {"p50": "rank_of(0.5, total)", "p99": "rank_of(0.99, total)"}
@@ -129,7 +130,7 @@ BY_PARTITION = f"""
 # batch, not of a record.
 EVENNESS = f"""
     ranked AS (
-        SELECT *, row_number() OVER (PARTITION BY {_GROUP} ORDER BY bytes) AS nth,
+        SELECT *, row_number() OVER (PARTITION BY {_GROUP} ORDER BY bytes, partition, leader_id) AS nth,
                count(*) OVER (PARTITION BY {_GROUP}) AS of_all,
                avg(bytes) OVER (PARTITION BY {_GROUP}) AS mean_bytes,
                avg(batches) OVER (PARTITION BY {_GROUP}) AS mean_batches
@@ -140,14 +141,16 @@ EVENNESS = f"""
                max(software_version) AS software_version, max(arm) AS arm, count(*)::INTEGER AS partitions,
                {", ".join(f"sum({name})::BIGINT AS {name}" for name in SENT)},
                ratio(max(bytes) * count(*), sum(bytes)) AS max_over_mean,
-               ratio(sqrt(avg((bytes - mean_bytes) ** 2)), avg(bytes)) AS coefficient_of_variation,
-               ratio(sum(bytes * (2.0 * nth - of_all - 1)), count(*) * sum(bytes)) AS gini,
+               ratio(sqrt(avg((bytes - mean_bytes) ** 2 ORDER BY nth)), avg(bytes))
+                   AS coefficient_of_variation,
+               ratio(sum(bytes * (2.0 * nth - of_all - 1) ORDER BY nth), count(*) * sum(bytes)) AS gini,
                ratio(max(bytes), sum(bytes)) AS top_share,
-               ratio(sum(bytes)::DOUBLE * sum(bytes), sum(bytes::DOUBLE * bytes)) AS effective_partitions,
-               ratio(sum((batches - mean_batches) ** 2), avg(batches)) AS chi_square,
+               ratio(sum(bytes)::DOUBLE * sum(bytes), sum(bytes::DOUBLE * bytes ORDER BY nth))
+                   AS effective_partitions,
+               ratio(sum((batches - mean_batches) ** 2 ORDER BY nth), avg(batches)) AS chi_square,
                (count(*) - 1)::INTEGER AS degrees_of_freedom,
                ratio(sum(repeats), sum(followed) *
-                     ratio(sum(batches::DOUBLE * batches), sum(batches)::DOUBLE * sum(batches))
+                     ratio(sum(batches::DOUBLE * batches ORDER BY nth), sum(batches)::DOUBLE * sum(batches))
                ) AS repeat_ratio,
                ratio(max(bytes_per_batch), min(bytes_per_batch)) AS bytes_per_batch_ratio
         FROM ranked GROUP BY {_GROUP}
@@ -168,7 +171,7 @@ _SLOWEST = f"""
     of_leaders AS (
         SELECT {_GROUP}, leader_id, any_value(p50_ms) AS p50_ms, ratio(sum(bytes), sum(batches)) AS per_batch,
                ratio(ratio(sum(bytes), sum(batches)), max(largest_batch_bytes)) AS fill,
-               avg(share) AS share, avg(batches) AS batches, count(*) AS partitions,
+               avg(share ORDER BY partition) AS share, avg(batches) AS batches, count(*) AS partitions,
                ratio(ratio(sum(bytes), sum(followed) - sum(repeats)), max(largest_batch_bytes)) AS stay
         FROM span LEFT JOIN leader_latencies USING ({_CLIENT}, leader_id) GROUP BY {_GROUP}, leader_id
     ),
@@ -177,8 +180,8 @@ _SLOWEST = f"""
                one.leader_id AS slowest_leader_id,
                ratio(max(one.p50_ms), median(other.p50_ms)) AS slowest_latency_ratio,
                ratio(max(one.per_batch), median(other.per_batch)) AS slowest_batch_ratio,
-               ratio(max(one.share), avg(other.share)) AS slowest_ratio,
-               ratio(max(one.batches), avg(other.batches)) AS slowest_batches_ratio,
+               ratio(max(one.share), avg(other.share ORDER BY other.leader_id)) AS slowest_ratio,
+               ratio(max(one.batches), avg(other.batches ORDER BY other.leader_id)) AS slowest_batches_ratio,
                max(one.stay) * (1 - 1 / (max(one.partitions) + sum(other.partitions))) AS slowest_stay_ratio,
                max(one.fill) AS slowest_fill,
                coalesce(slowest_latency_ratio / {SLOW_LATENCY}, 0) AS by_latency,
@@ -202,22 +205,26 @@ _SLOPE = f"""
         SELECT *, latency_ms - avg(latency_ms) OVER in_window AS x, share - avg(share) OVER in_window AS y
         FROM (SELECT *, ratio(produce_sum_ms, produce_n) AS latency_ms FROM ours)
         WHERE latency_ms IS NOT NULL
-        WINDOW in_window AS (PARTITION BY {_CLIENT}, window_start)
+        WINDOW in_window AS (PARTITION BY {_CLIENT}, window_start ORDER BY partition
+                             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     ),
     each AS (
-        SELECT {_CLIENT}, window_start, sum(x * y) AS xy, sum(x * x) AS xx FROM apart GROUP BY ALL
+        SELECT {_CLIENT}, window_start, sum(x * y ORDER BY partition) AS xy,
+               sum(x * x ORDER BY partition) AS xx
+        FROM apart GROUP BY ALL
     ),
     left_out AS (
         SELECT {_CLIENT}, xy, xx,
-               ratio(sum(xy) OVER (PARTITION BY {_CLIENT}) - xy, sum(xx) OVER (PARTITION BY {_CLIENT}) - xx)
-                   AS without_it
+               ratio(sum(xy) OVER of_client - xy, sum(xx) OVER of_client - xx) AS without_it, window_start
         FROM each
+        WINDOW of_client AS (PARTITION BY {_CLIENT} ORDER BY window_start
+                             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     ),
     slope AS (
         SELECT {_CLIENT}, '{REQUEST_LOG}' AS method, count(*)::INTEGER AS windows,
-               ratio(sum(xy), sum(xx)) AS share_per_ms,
+               ratio(sum(xy ORDER BY window_start), sum(xx ORDER BY window_start)) AS share_per_ms,
                CASE WHEN count(*) >= {MIN_WINDOWS} AND count(without_it) = count(*)
-                    THEN {Z_95} * sqrt(var_pop(without_it) * (count(*) - 1)) END AS half
+                    THEN {Z_95} * sqrt(var_pop(without_it ORDER BY window_start) * (count(*) - 1)) END AS half
         FROM left_out GROUP BY {_CLIENT}
     )"""
 

@@ -8,14 +8,12 @@ import plotly.graph_objects as go
 from answers.drawing import CALM, SLOWNESS, instant_text, styled
 from answers.formats import ms, percent
 from answers.produce_held.verdict import PARTS
-from answers.slow_links.figures import MOST_LABELLED_BROKERS, MOST_NAMED_BROKERS, NUMBERS, broker_names
+from answers.slow_links.figures import broker_matrix
 from schemas.rows import Row
 
 COLORS = dict(zip(PARTS, (CALM[3], CALM[1], "#b0122b", CALM[2]), strict=True))
 PATTERNS = dict(zip(PARTS, ("/", ".", "", "x"), strict=True))
 """Colour is not the only sign of a part."""
-
-CELL_PX, MARGIN_PX, MOST_PX = 84, 90, 780
 
 
 def parts_over_time(rows: Sequence[Row], step: timedelta) -> go.Figure:
@@ -42,30 +40,17 @@ def held_matrix(rows: Sequence[Row], brokers: Sequence[int]) -> go.Figure:
     """Return the share of a leader's requests that each follower released, with the median hold."""
     by_pair = {(row["follower_id"], row["leader_id"]): row for row in rows}
     cells = [[by_pair.get((follower, leader)) for leader in brokers] for follower in brokers]
-    names = broker_names(brokers)
-    figure = go.Figure(
-        go.Heatmap(
-            x=names,
-            y=names,
-            z=[[cell["share_released"] if cell else None for cell in row] for row in cells],
-            zmin=0.0,
-            zmax=1.0,
-            colorscale=SLOWNESS,
-            xgap=3,
-            ygap=3,
-            text=[[_text(cell) for cell in row] for row in cells],
-            texttemplate="%{text}" if len(names) <= MOST_LABELLED_BROKERS else None,
-            hovertext=[[_hover(cell) for cell in row] for row in cells],
-            hoverinfo="text",
-            colorbar={"title": {"text": "share"}, "tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
-        )
+    return broker_matrix(
+        brokers,
+        ("leader (appends)", "follower (releases)"),
+        z=[[cell["share_released"] if cell else None for cell in row] for row in cells],
+        zmin=0.0,
+        zmax=1.0,
+        colorscale=SLOWNESS,
+        hovertext=[[_hover(cell) for cell in row] for row in cells],
+        text=[[_text(cell) for cell in row] for row in cells],
+        colorbar={"title": {"text": "share"}, "tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
     )
-    figure.update_xaxes(title="leader (appends)", side="top", type="category", showgrid=False)
-    figure.update_yaxes(title="follower (releases)", autorange="reversed", type="category", showgrid=False)
-    if len(names) > MOST_NAMED_BROKERS:
-        figure.update_layout(xaxis=NUMBERS, yaxis=NUMBERS)
-    height = min(MARGIN_PX + CELL_PX * len(names), MOST_PX)
-    return styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
 
 
 def _text(cell: Row | None) -> str:

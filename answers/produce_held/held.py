@@ -20,7 +20,7 @@ _PICKED = f"SELECT * FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC}"
 RUNS = f"""
     WITH of_pairs AS (
         SELECT leader_id, follower_id, window_start, sum(n_released) AS released,
-               sum(n_released + n_tie) AS completed, sum(held_sum_ms) AS held_ms,
+               sum(n_released + n_tie) AS completed, sum_ms(held_sum_ms) AS held_ms,
                window_start = max(window_start) OVER () AS is_last
         FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC} GROUP BY leader_id, follower_id, window_start
     ),
@@ -38,7 +38,7 @@ RUNS = f"""
            bool_or(is_last) AS is_open
     FROM runs GROUP BY leader_id, follower_id, run
     HAVING count(*) >= {MIN_WINDOWS}
-    ORDER BY sum(held_ms) DESC, window_start, leader_id, follower_id"""
+    ORDER BY sum_ms(held_ms) DESC, window_start, leader_id, follower_id"""
 """The runs of windows in which a follower holds a leader's requests back, by the mean; the worst is first."""
 
 _SUMS = (
@@ -46,9 +46,9 @@ _SUMS = (
     | {"windows": "count(DISTINCT window_start)"}
     | {name: f"sum({name})::BIGINT" for name in COUNTS}
     | {
-        f"{wait}_{function}_ms": f"{function}({wait}_{function}_ms)"
+        f"{wait}_{name}_ms": f"{function}({wait}_{name}_ms)"
         for wait in WAITS
-        for function in ("sum", "min", "max")
+        for name, function in {"sum": "sum_ms", "min": "min", "max": "max"}.items()
     }
 )
 _RANKS = {f"p{q}": f"rank_of({q / 100}, total)" for q in sorted({q for of in WAITS.values() for q in of})}
@@ -82,7 +82,7 @@ PAIRS, TOPICS = (
 # Each request whose parts are known has a value in each of their histograms.
 PARTS_OF_PAIR = f"""
     SELECT time_bucket(to_seconds($step_s), window_start) AS window_start,
-           {", ".join(f"sum({part}_sum_ms) AS {part}_sum_ms" for part in PARTS)},
+           {", ".join(f"sum_ms({part}_sum_ms) AS {part}_sum_ms" for part in PARTS)},
            sum(list_sum(map_values(busy_hist)))::BIGINT AS n_parts
     FROM gold.produce_held
     WHERE {IN_SPAN} AND {OF_TOPIC} AND leader_id = $leader AND follower_id = $follower

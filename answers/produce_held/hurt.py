@@ -11,7 +11,7 @@ from schemas.rows import Row
 
 HELD = f"""
     SELECT leader_id, follower_id, topic, sum(n_released + n_tie)::BIGINT AS n_completed,
-           sum(held_sum_ms) AS held_sum_ms
+           sum_ms(held_sum_ms) AS held_sum_ms
     FROM gold.produce_held WHERE {IN_SPAN} AND n_released > 0 GROUP BY ALL
     ORDER BY held_sum_ms DESC, topic, leader_id, follower_id"""
 MOST_NAMED = 5

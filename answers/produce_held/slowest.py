@@ -22,7 +22,7 @@ WINDOW = timedelta(seconds=10)
 WORST = f"""
     SELECT window_start AS worst FROM gold.produce_held
     WHERE {IN_SPAN} AND {OF_TOPIC} AND leader_id = $leader AND follower_id = $follower
-    GROUP BY window_start ORDER BY sum(held_sum_ms) DESC NULLS LAST, window_start LIMIT 1"""
+    GROUP BY window_start ORDER BY sum_ms(held_sum_ms) DESC NULLS LAST, window_start LIMIT 1"""
 """The window in which the follower held requests back for the longest time in all."""
 
 _NEAR = "cluster = $cluster AND logged_at >= $since AND logged_at < $until"

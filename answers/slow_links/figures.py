@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from operator import itemgetter
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -29,42 +30,41 @@ MOST_NAMED_BROKERS, MOST_LABELLED_BROKERS = 6, 12
 NUMBERS = {"tickfont": {"size": 10}}
 """The axes of many brokers. Without `tickvals`, plotly leaves out some of the numbers on a phone."""
 
+WIDE_ID = 100
+"""Ids from here on are wider than a column of a phone, so they stand upright."""
+
 
 def heat_map(matrix: Matrix, scale_ms: tuple[float, float], colors: Colorscale = SLOWNESS) -> go.Figure:
     """Return the heat map of one cell per ordered pair; cells without a figure are visibly empty."""
-    names = broker_names(matrix.brokers)
     sign = "" if matrix.column == "rtt_ms" else "+"
-    texts = [["" if ms is None else f"{ms:{sign}.2f}" for ms in row] for row in matrix.values]
-    figure = go.Figure(
-        go.Heatmap(
-            x=names,
-            y=names,
-            z=matrix.values,
-            zmin=scale_ms[0],
-            zmax=scale_ms[1],
-            colorscale=colors,
-            xgap=3,
-            ygap=3,
-            hovertext=_hovers(matrix),
-            hoverinfo="text",
-            text=texts,
-            texttemplate="%{text}" if len(names) <= MOST_LABELLED_BROKERS else None,
-            textfont={"size": 17 if len(names) <= MOST_NAMED_BROKERS else 11},
-            colorbar={"title": {"text": "ms"}, "thickness": 10, "outlinewidth": 0},
-        )
+    figure = broker_matrix(
+        matrix.brokers,
+        ("leader (serves)", "follower (fetches)"),
+        z=matrix.values,
+        zmin=scale_ms[0],
+        zmax=scale_ms[1],
+        colorscale=colors,
+        hovertext=_hovers(matrix),
+        text=[["" if ms is None else f"{ms:{sign}.2f}" for ms in row] for row in matrix.values],
+        textfont={"size": 17 if len(matrix.brokers) <= MOST_NAMED_BROKERS else 11},
+        colorbar={"title": {"text": "ms"}, "thickness": 10, "outlinewidth": 0},
     )
-    figure.update_layout(annotations=_empty_cells(matrix), shapes=_empty_shapes(matrix))
+    return figure.update_layout(annotations=_empty_cells(matrix), shapes=_empty_shapes(matrix))
+
+
+def broker_matrix(brokers: Sequence[int], axes: tuple[str, str], **cells: Any) -> go.Figure:  # noqa: ANN401
+    """Return a matrix of broker pairs: leaders across, followers down; `cells` are plotly's of a heat map."""
+    has_names, has_texts = (len(brokers) <= most for most in (MOST_NAMED_BROKERS, MOST_LABELLED_BROKERS))
+    names = [f"broker {broker}" if has_names else str(broker) for broker in brokers]
+    texts = {"hoverinfo": "text", "texttemplate": "%{text}" if has_texts else None}
+    figure = styled(go.Figure(go.Heatmap(x=names, y=names, xgap=3, ygap=3, **texts, **cells)))
+    figure.update_xaxes(title=axes[0], side="top", type="category", showgrid=False)
+    figure.update_yaxes(title=axes[1], autorange="reversed", type="category", showgrid=False)
+    if not has_names:
+        is_wide = max(brokers) >= WIDE_ID
+        figure.update_layout(xaxis=NUMBERS | {"tickangle": -90 * is_wide}, yaxis=NUMBERS)
     height = min(MARGIN_PX + CELL_PX * len(names), MOST_PX)
-    figure.update_xaxes(title="leader (serves)", side="top", type="category", showgrid=False)
-    figure.update_yaxes(title="follower (fetches)", autorange="reversed", type="category", showgrid=False)
-    if len(names) > MOST_NAMED_BROKERS:
-        figure.update_layout(xaxis=NUMBERS, yaxis=NUMBERS)
-    return styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
-
-
-def broker_names(brokers: Sequence[int]) -> list[str]:
-    """Return the categories of a matrix: with many brokers, there is only space for the numbers."""
-    return [f"broker {broker}" if len(brokers) <= MOST_NAMED_BROKERS else str(broker) for broker in brokers]
+    return figure.update_layout(height=height, margin={"b": 16, "t": 60})
 
 
 def _hovers(matrix: Matrix) -> list[list[str]]:

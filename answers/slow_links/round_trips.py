@@ -52,7 +52,7 @@ _SUMS = {
     "windows": "count(*)",
     "n": "sum(n)::BIGINT",
     "blocks": "sum(blocks)::BIGINT",
-    "rtt_sum_ms": "sum(round(rtt_sum_ms * 1e6)::BIGINT) / 1e6",
+    "rtt_sum_ms": "sum_ms(rtt_sum_ms)",
     "rtt_min_ms": "min(rtt_min_ms)",
     "rtt_max_ms": "max(rtt_max_ms)",
     "clock_resolution_ms": "max(clock_resolution_ms)",

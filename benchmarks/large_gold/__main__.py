@@ -51,7 +51,7 @@ def main(
     """
     Make gold of a large cluster; measure dashboard, report and exporter on it.
 
-    The full size (30 brokers, 24 hours: 9 GB of files) takes about half an hour and replaces a section of
+    The full size (30 brokers, 24 hours: 3.4 GB of files) takes about half an hour and replaces a section of
     docs/performance.md. Another size only prints it.
 
     Example: `python -m benchmarks.large_gold`

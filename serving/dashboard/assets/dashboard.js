@@ -23,7 +23,7 @@ window.dash_clientside.plumbline = {
     const [path, query] = address.split("?");
     return [path, query ? `?${query}` : "", null];
   },
-  // A cell names its pair: "broker 3" fetches (down) from "broker 1" (across).
+  // A cell names its pair: "broker 3", or "3" among many, fetches (down) from "broker 1" (across).
   looked_into: (clicked) => {
     const stay = [window.dash_clientside.no_update, window.dash_clientside.no_update];
     if (!clicked || clicked.points[0].z === null || clicked.points[0].z === undefined) return stay;
