@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
 
+from collectors.publish import COMPRESSION
 from conf.names import Header, Kind
 from lab import cluster, load
 from lab.config import MAX_MESSAGE_BYTES
@@ -168,7 +169,7 @@ class Topics:
 
     def publish(self, lines: Iterator[NodeLine], *, linger_ms: int = 50, is_timed: bool = False) -> int:
         """Publish as a collector does; with `is_timed`, note when the broker appended each line."""
-        options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": linger_ms}
+        options = {"bootstrap.servers": self._bootstrap, "compression.type": COMPRESSION, "linger.ms": linger_ms}
         producer, nth = Producer(options | {"queue.buffering.max.messages": 200_000}), 0
         noted = self._note if is_timed else None
         for nth, (node, value) in enumerate(lines, start=1):
@@ -199,7 +200,7 @@ class Topics:
 
     def publish_pages(self, pages: Sequence[tuple[str, int, bytes]]) -> None:
         """Publish scrapes (node, instant in ns, page) round-robin to the partitions of their topic."""
-        options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": 50}
+        options = {"bootstrap.servers": self._bootstrap, "compression.type": COMPRESSION, "linger.ms": 50}
         producer = Producer(options | {"enable.idempotence": True, "message.max.bytes": MAX_MESSAGE_BYTES})
         for nth, (node, at_ns, page) in enumerate(pages):
             position = (Header.POSITION.value, f"{node}/scrape/{at_ns}".encode())
