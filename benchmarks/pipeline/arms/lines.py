@@ -169,8 +169,9 @@ class Topics:
 
     def publish(self, lines: Iterator[NodeLine], *, linger_ms: int = 50, is_timed: bool = False) -> int:
         """Publish as a collector does; with `is_timed`, note when the broker appended each line."""
-        options = {"bootstrap.servers": self._bootstrap, "compression.type": COMPRESSION, "linger.ms": linger_ms}
-        producer, nth = Producer(options | {"queue.buffering.max.messages": 200_000}), 0
+        options = {"compression.type": COMPRESSION, "linger.ms": linger_ms}
+        options |= {"bootstrap.servers": self._bootstrap, "queue.buffering.max.messages": 200_000}
+        producer, nth = Producer(options), 0
         noted = self._note if is_timed else None
         for nth, (node, value) in enumerate(lines, start=1):
             position = (Header.POSITION.value, f"{node}/bench/{nth}".encode())
