@@ -26,6 +26,11 @@ def _unmatched(question: Question, selection: GoldSelection) -> Headline | None:
             return _headline(
                 f"{name} {formats.printable(str(value))}", str(value), list(map(str, known)), selection
             )
+    if question.name == "pair" and selection.pair:
+        known = contents.values_of_span(selection, "broker", question.is_made_from)
+        for broker in selection.pair:
+            if known and broker not in known:
+                return _headline(f"broker {broker}", str(broker), list(map(str, known)), selection)
     return None
 
 

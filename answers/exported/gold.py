@@ -1,9 +1,9 @@
 """The rows of gold that metrics are made from, in the reader's database, and the values of all metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Thread
 
 import duckdb
 from deltalake.exceptions import DeltaError
@@ -14,9 +14,6 @@ from answers.formats import label
 from answers.gold.columns import duck_types
 from answers.gold.reader import FILE, FIRST, LAST, GoldReader
 from schemas.fields import Table
-
-AT_ONCE = 2
-"""Tables that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +79,26 @@ class ExportedGold:
         """Read the tables that have a new version, and name them; after a failure the old rows stay."""
         found = {table: self._reader.relations[f"gold.{table.name}"].version() for table in self._columns}
         due = [table for table, version in found.items() if self.versions.get(table.name) != version]
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            are_read = list(pool.map(self._is_read, due))
-        changed = [table for table, is_read in zip(due, are_read, strict=True) if is_read]
+        are_read = dict.fromkeys(due, False)
+        # Half of the tables are read beside. The thread is a daemon: a stop does not wait for it.
+        beside = Thread(target=self._read_newest, args=(due[1::2], are_read), daemon=True)
+        beside.start()
+        self._read_newest(due[::2], are_read)
+        beside.join()
+        changed = [table for table, is_read in are_read.items() if is_read]
         self.versions |= {table.name: found[table] for table in changed}
         self.failures += len(due) - len(changed)
         return [table.name for table in changed]
 
-    def _is_read(self, table: Table) -> bool:
-        try:
-            extent = self._reader.extent(table)
-            self._load(table, extent[1].timestamp() if extent else None, LAST)
-        except (DeltaError, OSError, duckdb.Error):
-            return False
-        return True
+    def _read_newest(self, tables: Iterable[Table], are_read: dict[Table, bool]) -> None:
+        """Read the newest rows of tables, and note which could be read."""
+        for table in tables:
+            try:
+                extent = self._reader.extent(table)
+                self._load(table, extent[1].timestamp() if extent else None, LAST)
+            except (DeltaError, OSError, duckdb.Error):
+                continue
+            are_read[table] = True
 
     def load(self, span: SecondsSpan) -> None:
         """Read the rows for the history of a span."""

@@ -46,6 +46,9 @@ BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES)
 
 LARGE = frozenset(f"silver.{table.name}" for table in BY_LOGGED_AT)
 
+INTERRUPTED = "Query interrupted"
+"""DuckDB's error when a signal ends a query."""
+
 FILE = "filename"
 """The column with the file of a row, as DuckDB's reader names it."""
 
@@ -310,6 +313,10 @@ class GoldReader:
             except duckdb.IOException:  # VACUUM deleted a file that an older version of the log names
                 if is_last_try:
                     raise
+            except RuntimeError as error:
+                if str(error) == INTERRUPTED:
+                    raise KeyboardInterrupt from error
+                raise
         raise AssertionError
 
     def _sql(self, found: str, since: datetime, until: datetime) -> str:

@@ -22,7 +22,7 @@ EVENTS = f"""
     SELECT * FROM gold.leader_redirect
     WHERE {IN_SPAN} AND {OF_CLIENT} AND {OF_TOPIC}
       AND ($broker::INTEGER IS NULL OR old_leader_id = $broker OR new_leader_id = $broker)
-    ORDER BY errored_at, topic, partition, client_id, api, old_leader_id, software_version"""
+    ORDER BY errored_at, topic, partition, client_id, api, old_leader_id, kind, software_version"""
 _MOVED = f"FILTER (kind IS DISTINCT FROM '{DISCONNECT}')"
 _DIED = f"FILTER (kind = '{DISCONNECT}')"
 BY_VERSION = f"""

@@ -205,12 +205,12 @@ _SLOPE = f"""
         SELECT *, latency_ms - avg(latency_ms) OVER in_window AS x, share - avg(share) OVER in_window AS y
         FROM (SELECT *, ratio(produce_sum_ms, produce_n) AS latency_ms FROM ours)
         WHERE latency_ms IS NOT NULL
-        WINDOW in_window AS (PARTITION BY {_CLIENT}, window_start ORDER BY partition
+        WINDOW in_window AS (PARTITION BY {_CLIENT}, window_start ORDER BY partition, leader_id
                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     ),
     each AS (
-        SELECT {_CLIENT}, window_start, sum(x * y ORDER BY partition) AS xy,
-               sum(x * x ORDER BY partition) AS xx
+        SELECT {_CLIENT}, window_start, sum(x * y ORDER BY partition, leader_id) AS xy,
+               sum(x * x ORDER BY partition, leader_id) AS xx
         FROM apart GROUP BY ALL
     ),
     left_out AS (

@@ -33,7 +33,7 @@ class Users:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            message = f"--users {path} cannot be read: {error}"
+            message = f"--users {path} cannot be read: {error}; name a file of lines NAME:HASH"
             raise UsersError(message) from error
         hashes = {}
         for number, line in enumerate(lines, start=1):

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -26,13 +26,15 @@ def summary(headline: Headline, width: int = WIDTH) -> list[str]:
 
     Lines are up to `width` long, except commands.
     """
-    evidence = [
-        line
+    facts = [
+        textwrap.wrap(fact, width - 2, initial_indent="- ", subsequent_indent="  ")
         for fact in map(plain, headline.evidence)
-        for line in textwrap.wrap(fact, width - 2, initial_indent="- ", subsequent_indent="  ")
     ]
-    if len(evidence) > MOST_LINES:
-        evidence = [*evidence[: MOST_LINES - 1], "- More is in the page."]
+    if sum(map(len, facts)) > MOST_LINES:
+        ends = accumulate(map(len, facts))
+        facts = [fact for fact, end in zip(facts, ends, strict=True) if end < MOST_LINES]
+        facts.append(["- More is in the page."])
+    evidence = chain.from_iterable(facts)
     return [*textwrap.wrap(plain(headline.sentence), width), *evidence, *_steps(headline, width)]
 
 

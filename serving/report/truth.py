@@ -21,6 +21,7 @@ def read_truth(path: Path) -> Row:
         truth = json.loads(path.read_text(encoding="utf-8"))
         instants = {name: datetime.fromisoformat(truth[name]).astimezone(UTC) for name in INSTANTS}
     except (OSError, KeyError, TypeError, ValueError) as error:
-        message = f"{path}: not the ground truth of a lab scenario ({error!r}); see the lab's truth folder"
+        what = "there is no such file" if isinstance(error, FileNotFoundError) else f"{error!r}"
+        message = f"{path} is not the ground truth of a lab scenario: {what}; see the lab's truth folder"
         raise ValueError(message) from error
     return {**truth, **instants}

@@ -1,6 +1,7 @@
 """Tables as they are on disk: missing, of an older version, recreated, with mapped columns, vacuumed."""
 
 import shutil
+import signal
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -28,6 +29,17 @@ from tests.answers.made_gold import SLOW, SLOW_FROM, at
 from tests.answers.selected import selected
 
 COUNT = "SELECT count(*) AS n FROM gold.broker_rtt"
+
+
+def test_ctrl_c_ends_a_query(made):
+    """DuckDB takes the signal, and raises an error of its own."""
+    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            made.rows("SELECT count(*) AS n FROM range(100000) a JOIN range(1000000) b ON a.range <> b.range")
+    finally:
+        signal.signal(signal.SIGALRM, old)
 
 
 def counted(gold):

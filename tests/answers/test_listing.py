@@ -110,11 +110,13 @@ def test_evidence_of_20_lines_is_whole():
     assert lines == ["word", *["- fact"] * 20]
 
 
-def test_evidence_has_at_most_20_lines_of_80_characters():
-    headline = Headline(sentence="word " * 40, mood="calm", evidence=["fact " * 30] * 30)
+def test_evidence_has_at_most_20_lines_of_80_characters_and_no_half_facts():
+    headline = Headline(sentence="word " * 40, mood="calm", evidence=["fact " * 30 + "end"] * 30)
 
     lines = summary(headline)
 
-    assert len([line for line in lines if line.startswith(("- ", "  "))]) == 20
+    evidence = [line for line in lines if line.startswith(("- ", "  "))]
+    assert len(evidence) == 9 * 2 + 1
+    assert all(line.endswith("end") for line in evidence[1:18:2])
     assert max(map(len, lines)) <= 80
     assert lines[-1] == "- More is in the page."

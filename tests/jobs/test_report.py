@@ -136,6 +136,8 @@ def test_nothing_or_both_to_read_is_wrong_use(here):
 
     assert "give either --from DIR" in refused()
     assert "give either --from DIR" in refused("--from", "logs", "--conf", "my.toml")
+    assert "use it with --from" in refused("--conf", "my.toml", "--node", "a=1")
+    assert "give bytes/s above 0" in refused("--conf", "my.toml", "--network", "0")
 
 
 def test_settings_that_are_wrong_are_named(here):

@@ -51,6 +51,14 @@ def run(wanted: Wanted, progress: Progress) -> None:
             "--example, for a recording"
         )
         raise WrongUseError(message)
+    if wanted.conf and wanted.nodes:
+        message = "--node names the brokers of raw files; a warehouse has their names: use it with --from"
+        raise WrongUseError(message)
+    if wanted.network_bytes_per_s is not None and wanted.network_bytes_per_s <= 0:
+        message = (
+            f"--network {wanted.network_bytes_per_s:g} is no bandwidth: give bytes/s above 0, as in 1.25e8"
+        )
+        raise WrongUseError(message)
     check_targets(wanted)
     content = (from_files if wanted.folder else from_warehouse)(wanted, progress)
     write(content, wanted, progress)

@@ -135,6 +135,14 @@ def test_a_filter_that_matches_nothing_is_named_with_the_known_values(conf, word
     assert "slow by" not in run(conf, *words).stdout
 
 
+@pytest.mark.parametrize(("pair", "unknown"), [("3:9", 9), ("9:3", 9)])
+def test_a_pair_with_an_unknown_broker_names_the_known_ones(conf, pair, unknown):
+    verdict = json.loads(run(conf, "pair", "--pair", pair, "--json").stdout)["verdict"]
+
+    assert verdict["sentence"].startswith(f"Nothing about broker {unknown} between ")
+    assert verdict["evidence"] == ["Known: 1, 2, 3."]
+
+
 def test_a_filter_is_compared_with_the_values_of_its_span(conf):
     words = ["slow-links", "--broker", "3", "--json"]
     later, whole = (json.loads(run(conf, *words, *more).stdout) for more in (["--since", "2026-11-22"], []))

@@ -12,10 +12,11 @@ from schemas.arrow import arrow_schema
 from schemas.delta_log import open_log
 from schemas.gold import GOLD
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
+from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.silver import SILVER
 from serving.report.document import as_text, document
 from tests.answers import made_gold
-from tests.answers.made_gold import WINDOWS, at, write
+from tests.answers.made_gold import WINDOWS, at, skew, write
 
 IS_SUMMED = ("_sum_ms", "_square_sum", "_per_s", "lag_records")
 
@@ -23,8 +24,9 @@ IS_SUMMED = ("_sum_ms", "_square_sum", "_per_s", "lag_records")
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     root = made_gold.warehouse(tmp_path_factory.mktemp("order") / "warehouse")
-    write(root, LEADER_LOCAL_MEAN, [mean(nth) for nth in range(WINDOWS)])
     dice = np.random.default_rng(7)
+    write(root, LEADER_LOCAL_MEAN, [mean(nth) for nth in range(WINDOWS)])
+    write(root, PARTITION_SKEW, [skewed(nth, partition, dice) for nth in range(10) for partition in range(9)])
     folders = {table: root / table.layer / table.name for table in (*GOLD, *SILVER)}
     return {
         table: uneven(open_log(folder).to_pyarrow_dataset().to_table().cast(arrow_schema(table)), dice)
@@ -39,6 +41,12 @@ def mean(nth):
     sums |= {"remote_square_sum": 4_000.0, "log_n": 40, "log_sum_ms": 80.0, "is_reset": False}
     of = {"cluster": "east", "node": "broker-1", "broker_id": 1, "request": "Produce"}
     return of | sums | {"window_start": at(nth + 1), "from_at": at(nth), "to_at": at(nth + 1)}
+
+
+def skewed(nth, partition, dice):
+    """Return a row of a topic with nine partitions on three brokers, each with bytes of its own."""
+    size = int(dice.integers(100_000, 1_000_000))
+    return skew(nth, partition % 3, slow=4) | {"partition": partition, "bytes": size, "share": size / 5e6}
 
 
 def uneven(rows, dice):

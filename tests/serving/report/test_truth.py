@@ -82,5 +82,5 @@ def test_only_whole_windows_count_and_a_short_span_has_none():
 
 
 def test_file_that_is_no_truth_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"truth\.json: not the ground truth .*quiet_since"):
+    with pytest.raises(ValueError, match=r"truth\.json is not the ground truth .*quiet_since"):
         written(tmp_path, {"scenario": "slow_link"})
