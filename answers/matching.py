@@ -8,6 +8,8 @@ from answers.gold import contents
 from answers.gold.selection import WINDOW, GoldSelection
 
 MOST_KNOWN = 10
+OF_PAIRS = ("broker_rtt", "fetch_latency")
+"""The tables of gold with pairs of brokers."""
 
 
 def answered(question: Question, selection: GoldSelection) -> Answer:
@@ -27,7 +29,7 @@ def _unmatched(question: Question, selection: GoldSelection) -> Headline | None:
                 f"{name} {formats.printable(str(value))}", str(value), list(map(str, known)), selection
             )
     if question.name == "pair" and selection.pair:
-        known = contents.values_of_span(selection, "broker", question.is_made_from)
+        known = contents.values_of_span(selection, "broker", OF_PAIRS.__contains__)
         for broker in selection.pair:
             if known and broker not in known:
                 return _headline(f"broker {broker}", str(broker), list(map(str, known)), selection)

@@ -111,7 +111,7 @@ def test_evidence_of_20_lines_is_whole():
 
 
 def test_evidence_has_at_most_20_lines_of_80_characters_and_no_half_facts():
-    headline = Headline(sentence="word " * 40, mood="calm", evidence=["fact " * 30 + "end"] * 30)
+    headline = Headline(sentence="word " * 40, mood="calm", evidence=["fact " * 25 + "end"] * 30)
 
     lines = summary(headline)
 

@@ -20,8 +20,12 @@ COMES_TO_WORK_S = 300.0
 COLLIDE_WITHIN_S = 180.0
 LINES_PER_S = 20
 LOOK_EVERY_S = 0.1
-FOUND_OUT = ("another driver has written batch", "Multiple streaming queries are concurrently using")
-"""Messages of a driver that has found another one at work: Plumbline's and Spark's."""
+FOUND_OUT = (
+    "another driver has written batch",
+    "Multiple streaming queries are concurrently using",
+    "Multiple streaming jobs detected",
+)
+"""Messages of a driver that has found another one at work: Plumbline's, and two of Spark's."""
 
 RENAMED_AWAY = re.compile(r"/(offsets|commits)/\.\S+\.tmp(\.crc)? does not exist")
 """The message of the file system if the other one has written the same batch first."""
