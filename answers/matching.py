@@ -8,7 +8,7 @@ from answers.gold import contents
 from answers.gold.selection import WINDOW, GoldSelection
 
 MOST_KNOWN = 10
-OF_PAIRS = ("broker_rtt", "fetch_latency")
+PAIR_TABLES = ("broker_rtt", "fetch_latency")
 """The tables of gold with pairs of brokers."""
 
 
@@ -29,7 +29,7 @@ def _unmatched(question: Question, selection: GoldSelection) -> Headline | None:
                 f"{name} {formats.printable(str(value))}", str(value), list(map(str, known)), selection
             )
     if question.name == "pair" and selection.pair:
-        known = contents.values_of_span(selection, "broker", OF_PAIRS.__contains__)
+        known = contents.values_of_span(selection, "broker", PAIR_TABLES.__contains__)
         for broker in selection.pair:
             if known and broker not in known:
                 return _headline(f"broker {broker}", str(broker), list(map(str, known)), selection)

@@ -80,11 +80,11 @@ class ExportedGold:
         found = {table: self._reader.relations[f"gold.{table.name}"].version() for table in self._columns}
         due = [table for table, version in found.items() if self.versions.get(table.name) != version]
         are_read = dict.fromkeys(due, False)
-        # Half of the tables are read beside. The thread is a daemon: a stop does not wait for it.
-        beside = Thread(target=self._read_newest, args=(due[1::2], are_read), daemon=True)
-        beside.start()
+        # A second thread reads half of the tables. It is a daemon: a stop does not wait for it.
+        second = Thread(target=self._read_newest, args=(due[1::2], are_read), daemon=True)
+        second.start()
         self._read_newest(due[::2], are_read)
-        beside.join()
+        second.join()
         changed = [table for table, is_read in are_read.items() if is_read]
         self.versions |= {table.name: found[table] for table in changed}
         self.failures += len(due) - len(changed)
