@@ -22,6 +22,7 @@ from benchmarks.pipeline.arms.lines import Topics
 from benchmarks.sizes.log_weight import TRIGGER_S, disk_bytes, log_weight, removed_files
 from benchmarks.sizes.page import LINES_PER_S, PAGE, RATES, Sizes, Weight, write
 from conf.settings import PROJECT, Settings
+from engine.delta.tables import exists
 from lab import cluster, load
 from lab.layout import Lab
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
@@ -193,7 +194,8 @@ def _where(settings: Settings, table: Table) -> Path:
 
 
 def _bytes_of(settings: Settings, *tables: Table) -> int:
-    logs = (DeltaTable(str(_where(settings, table))) for table in tables)
+    written = (table for table in tables if exists(settings.warehouse_root, table))
+    logs = (DeltaTable(str(_where(settings, table))) for table in written)
     return sum(sum(log.get_add_actions(flatten=True)["size_bytes"].to_pylist()) for log in logs)
 
 
