@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -119,7 +120,8 @@ class GoldReader:
         self.relations = relations
         self._bounds = bounds
         self._running = threading.BoundedSemaphore(bounds.at_once) if bounds else None
-        self._kept: dict[tuple[str, ...], list[Row]] = {}
+        self._lock = threading.Lock()
+        self._kept: dict[tuple[str, ...], Future[list[Row]]] = {}
         self._kept_of_silver: dict[tuple[str, ...], tuple[float, list[Row]]] = {}
         scratch = TemporaryDirectory(prefix="plumbline-answers-")  # for results larger than the memory
         weakref.finalize(self, scratch.cleanup)
@@ -207,14 +209,22 @@ class GoldReader:
         return rows
 
     def _newest(self, query: str, used: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
+        """Return the rows of the newest versions; threads that ask for them at once read them once."""
         key = (query, repr(used), *(self.relations[name].version() for name in names))
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = self.fetched(query, used)
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = kept
-        return kept
+        with self._lock:
+            kept = self._kept.get(key)
+            if is_first := kept is None:
+                if len(self._kept) >= MOST_KEPT:
+                    self._kept.clear()
+                kept = self._kept[key] = Future()
+        if is_first:
+            try:
+                kept.set_result(self.fetched(query, used))
+            except BaseException as error:
+                self._kept.pop(key, None)
+                kept.set_exception(error)
+                raise
+        return kept.result()
 
     def _recent(self, query: str, used: Mapping[str, Any], silver_s: float) -> list[Row]:
         """Return rows that were read at most `silver_s` ago: each commit adds files to the tables."""

@@ -1,6 +1,7 @@
 """The Dash application, which returns the page of an address."""
 
 import tempfile
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,7 @@ def make(
     _with_exports(app, gold, reach)
     _with_browser_side(app)
     _guarded(app, names, users)
+    _with_early_verdicts(app, gold, reach)
     made(QUESTIONS[0], DashboardRequest(gold, Filters(), reach))
     return app
 
@@ -249,6 +251,18 @@ def _with_browser_side(app: Dash) -> None:
             Input(heat, "clickData"),
             prevent_initial_call=True,
         )
+
+
+def _with_early_verdicts(app: Dash, gold: GoldReader, reach: timedelta) -> None:
+    """Begin with the verdict of a page while the browser loads scripts; its callback finds what was read."""
+
+    @app.server.before_request  # type: ignore[untyped-decorator]
+    def begun() -> None:
+        page = page_of(flask.request.path)
+        if page and flask.request.method == "GET":
+            filters = filters_of(flask.request.query_string.decode(errors="replace"))
+            request = DashboardRequest(gold, filters, reach)
+            threading.Thread(target=_verdict, args=(page, request), daemon=True).start()
 
 
 def _guarded(app: Dash, names: frozenset[str], users: Users | None) -> None:

@@ -240,6 +240,73 @@ def test_queries_wait_for_each_other_and_give_up(made):
     assert gold.rows("SELECT 1 AS one") == [{"one": 1}]
 
 
+def test_threads_that_ask_for_the_same_rows_at_once_read_them_once(made, monkeypatch):
+    gold, fetched = GoldReader.of_warehouse(made), GoldReader.fetched
+    reads, may_end, found = [], threading.Event(), []
+
+    def slow(self, query, used):
+        reads.append(query)
+        may_end.wait(10)
+        return fetched(self, query, used)
+
+    monkeypatch.setattr(GoldReader, "fetched", slow)
+    asking = [threading.Thread(target=lambda: found.append(gold.rows(ALL_ROWS))) for _ in range(3)]
+    for thread in asking:
+        thread.start()
+    may_end.set()
+    for thread in asking:
+        thread.join(10)
+
+    assert len(reads) == 1
+    assert found[0]
+    assert found[1:] == found[:1] * 2
+
+
+def test_rows_that_could_not_be_read_are_read_again(made, monkeypatch):
+    gold = GoldReader.of_warehouse(made, QueryBounds(rows=0))
+    with pytest.raises(QueryBoundError):
+        gold.rows(ALL_ROWS)
+
+    monkeypatch.setattr(gold, "_bounds", None)
+
+    assert gold.rows(ALL_ROWS)
+
+
+def answering(begun):
+    """Return a function that answers with a sentence alone, and notes that it has been asked."""
+
+    def answered(*_):
+        begun.set()
+        return Answer(headline=Headline(sentence="Calm.", mood="calm"), make_sections=list)
+
+    return answered
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_begun"),
+    [("/", True), ("/?span=1h", True), ("/_dash-layout", False), ("/no-page", False)],
+)
+def test_a_page_begins_with_its_verdict_while_the_browser_loads_scripts(made, monkeypatch, asked, is_begun):
+    app, begun = make(GoldReader.of_warehouse(made), frozenset({"localhost"})), threading.Event()
+    monkeypatch.setattr("serving.dashboard.app.answered", answering(begun))
+
+    app.server.test_client().get(asked, headers={"Host": "localhost"})
+
+    assert begun.wait(5 if is_begun else 0.5) == is_begun
+
+
+def test_nothing_is_read_for_a_user_who_has_not_logged_in(made, monkeypatch):
+    users = Users({"ada": generate_password_hash("secret")})
+    app = make(GoldReader.of_warehouse(made), frozenset({"localhost"}), users=users)
+    begun = threading.Event()
+    monkeypatch.setattr("serving.dashboard.app.answered", answering(begun))
+
+    refused = app.server.test_client().get("/", headers={"Host": "localhost"})
+
+    assert refused.status_code == 401
+    assert not begun.wait(0.5)
+
+
 def test_an_open_tab_does_not_read_silver_again_at_each_commit(tmp_path, monkeypatch):
     """Each commit gives gold another newest window and silver more files."""
     root = made_gold.warehouse(tmp_path / "warehouse")
