@@ -60,8 +60,8 @@ def _newest_whole(log: StreamLog) -> int | None:
 
 def _set_back(log: StreamLog, newest: int) -> list[Repair]:
     files = [log.offsets_file(n) for n in log.offsets if n > newest]
-    files += [log.commits_file(n) for n in log.commits if n > newest]
-    files += [log.commits_file(n) for n in log.commits if n == newest and not log.is_commit_whole(n)]
+    # Spark reads its newest commit, whichever it is: a power cut can tear this one and lose those after it.
+    files += [log.commits_file(n) for n in log.commits if n > newest or not log.is_commit_whole(n)]
     reason = "is torn or left over; its batch is retried"
     repairs = [Repair(f"{file} {reason}", partial(set_aside, file)) for file in files]
     for folder in (log.folder, log.folder / "offsets", log.folder / "commits"):

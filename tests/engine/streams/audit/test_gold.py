@@ -68,6 +68,17 @@ def test_torn_last_offsets_and_commits_are_set_aside(gold):
     assert (gold.log.offsets, gold.log.commits) == ([0, 1], [0])
 
 
+def test_a_torn_commit_is_set_aside_also_if_the_commits_after_it_are_lost(gold):
+    """Spark would read it, because it is the newest that is left (found by the nemesis: a power cut)."""
+    gold.log.commits_file(1).write_bytes(bytes(29))
+    gold.log.commits_file(2).unlink()
+
+    (message,) = gold.audit()
+
+    assert f"{gold.log.commits_file(1)} is torn" in message
+    assert (gold.log.offsets, gold.log.commits) == ([0, 1, 2], [0])
+
+
 def test_a_hole_in_the_offsets_lets_the_stream_start_over(gold):
     gold.log.offsets_file(1).unlink()
     gold.log.offsets_file(0).unlink()
