@@ -15,8 +15,10 @@ from engine.streams.audit.findings import Repair
 from engine.streams.audit.gold import gold_repairs
 from engine.streams.log import StreamLog
 from engine.streams.note import note_versions
+from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver import SILVER
 from transforms.gold.builds import BUILDS
 
 EachBatch = Callable[[DataFrame, int], None]
@@ -52,15 +54,16 @@ class GoldStream:
 
     def repairs(self, settings: Settings) -> list[Repair]:
         """
-        Return the repairs that an audit of gold and of its inputs finds.
+        Return the repairs that an audit of gold and of all tables of the ingest finds: each line is counted.
 
         Raises:
             StateError: a damage cannot be repaired.
 
         """
+        others = [table for table in (*BRONZE, *SILVER) if table not in self.read]
         gold, read = (
             [Path(tables.path(settings.warehouse_root, table)) for table in of]
-            for of in (self.gold, self.read)
+            for of in (self.gold, (*self.read, *others))
         )
         return gold_repairs(self.checkpoint(settings), gold, read)
 

@@ -23,7 +23,9 @@ AGAIN = "gold is built again from all of silver"
 
 def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path]) -> list[Repair]:
     """
-    Return the repairs of the checkpoint and of gold's tables; `inputs` in the stream's order.
+    Return the repairs of the checkpoint and of gold's tables.
+
+    `inputs` are the tables of the stream, in its order, then all others that the job reads.
 
     Raises:
         StateError: a damage cannot be repaired; nothing was changed.

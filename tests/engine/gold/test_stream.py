@@ -20,14 +20,16 @@ from engine.gold.builder import Builder
 from engine.gold.former import FORMER, former_repairs, starting_versions
 from engine.gold.stream import STREAM
 from engine.process.fail_points import VARIABLE
+from engine.streams.audit.findings import StateError
 from engine.streams.log import StreamLog
-from schemas.bronze import BRONZE
+from schemas.bronze import BRONZE, REQUEST_LOG
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from tests.engine.gold.gold_lab import append, arrived_at
@@ -121,6 +123,19 @@ def test_damaged_gold_of_a_former_stream_is_built_from_all_of_silver(lab):
     max(log.glob("*.json")).write_bytes(b"")
 
     assert starting_versions(lab.settings) == {}
+
+
+@pytest.mark.parametrize("table", [REQUEST_LOG, REQUESTS, QUARANTINE], ids=lambda table: table.name)
+def test_a_torn_table_of_the_ingest_stops_the_job_before_it_begins_and_is_named(settings, table):
+    """Of some tables only the lines are counted (found by the nemesis: delta-rs named no file)."""
+    tables.make(settings.warehouse_root, table)
+    (entry,) = (settings.warehouse_root / table.layer / table.name / "_delta_log").glob("*.json")
+    entry.write_bytes(bytes(entry.stat().st_size))
+
+    with pytest.raises(StateError, match=f"{table.name}/_delta_log/{entry.name}") as refused:
+        STREAM.repairs(settings)
+
+    assert "plumbline ingest" in str(refused.value)
 
 
 def test_other_inputs_need_a_new_version():
