@@ -5,7 +5,8 @@ from pathlib import Path
 
 from answers.gold.contents import edges
 from answers.gold.edges import clusters_of
-from answers.gold.reader import FIRST, LAST, GoldReader, NoGoldError
+from answers.gold.reader import GoldReader, NoGoldError
+from answers.gold.relations import FIRST, LAST
 from answers.gold.selection import WINDOW, GoldSelection, step_of
 from conf.exit_codes import WrongUseError
 from conf.instants import TimeRange

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from answers import formats, listing
-from answers.gold.reader import QueryRows, now_of_answers
+from answers.gold.reader import QueryRows
+from answers.gold.relations import now_of_answers
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
 from schemas.rows import Row

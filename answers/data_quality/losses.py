@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from answers import formats
-from answers.gold.reader import FIRST, GoldReader
+from answers.gold.reader import GoldReader
+from answers.gold.relations import FIRST
 from schemas.rows import Row
 from schemas.silver.not_kept import Loss
 

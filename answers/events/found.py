@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from answers import formats, listing
-from answers.gold.reader import FIRST, LAST
+from answers.gold.relations import FIRST, LAST
 from answers.gold.selection import IN_SPAN, WINDOW, WINDOW_END, GoldSelection
 from answers.listing import Listing
 from answers.throttles import moves

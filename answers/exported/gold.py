@@ -12,7 +12,8 @@ from answers.exported.declared import Exported
 from answers.exported.metrics import QUESTIONS, WINDOWED, read_columns
 from answers.formats import label
 from answers.gold.columns import duck_types
-from answers.gold.reader import FILE, FIRST, LAST, GoldReader
+from answers.gold.reader import GoldReader
+from answers.gold.relations import FILE, FIRST, LAST
 from schemas.fields import Table
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from answers.formats import instant
 from answers.gold.edges import edges_of_clusters
-from answers.gold.reader import LAST, GoldReader
+from answers.gold.reader import GoldReader
+from answers.gold.relations import LAST
 from answers.gold.selection import IN_SPAN, GoldSelection, of_all
 from schemas.fields import Table
 from schemas.gold import GOLD

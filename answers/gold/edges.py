@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 
 import duckdb
 
-from answers.gold.reader import FILE, FIRST, LAST, GoldReader, StoredTable, now_of_answers
+from answers.gold.reader import GoldReader
+from answers.gold.relations import FILE, FIRST, LAST, StoredTable, now_of_answers
 from schemas.gold import GOLD
 from schemas.rows import Row
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from answers.gold.reader import FIRST, LAST, GoldReader, QueryRows
+from answers.gold.reader import GoldReader, QueryRows
+from answers.gold.relations import FIRST, LAST
 from schemas.gold import GOLD
 from schemas.rows import Row
 

@@ -11,7 +11,7 @@ from answers.clients import UNNAMED, version_of
 from answers.data_quality import counts as data_quality
 from answers.formats import capital, count, mb, ms, percent, printable
 from answers.gold import contents
-from answers.gold.reader import FIRST
+from answers.gold.relations import FIRST
 from answers.gold.selection import WINDOW, GoldSelection
 from answers.leader_redirects import redirects as leader_redirects
 from answers.listing import Listing

@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from answers.answer import Answer, Question
-from answers.gold.reader import FIRST, LAST
+from answers.gold.relations import FIRST, LAST
 from answers.gold.selection import GoldSelection
 from answers.listing import Listed
 from answers.matching import answered

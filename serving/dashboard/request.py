@@ -6,7 +6,8 @@ from functools import cached_property
 
 from answers.gold import contents
 from answers.gold.edges import clusters_of
-from answers.gold.reader import FIRST, GoldReader
+from answers.gold.reader import GoldReader
+from answers.gold.relations import FIRST
 from answers.gold.selection import GoldSelection, step_of
 from schemas.rows import Row
 from serving.dashboard.filters import AGAINST, Filters

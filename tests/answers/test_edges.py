@@ -7,7 +7,8 @@ import pytest
 
 from answers.gold import edges
 from answers.gold.edges import clusters_of, edges_of_clusters
-from answers.gold.reader import FIRST, LAST, GoldReader
+from answers.gold.reader import GoldReader
+from answers.gold.relations import FIRST, LAST
 from schemas.gold.broker_rtt import BROKER_RTT
 from tests.answers import made_gold
 from tests.answers.made_gold import at

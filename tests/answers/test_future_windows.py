@@ -7,7 +7,8 @@ import pytest
 from answers.data_quality.counts import freshness
 from answers.gold import edges as edges_of_gold
 from answers.gold.contents import edges
-from answers.gold.reader import LAST, GoldReader
+from answers.gold.reader import GoldReader
+from answers.gold.relations import LAST
 from answers.gold.selection import WINDOW
 from conf.instants import TimeRange
 from schemas.gold.broker_rtt import BROKER_RTT

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from answers.fetches.slowest import slowest
 from answers.gold.contents import edges
 from answers.gold.edges import clusters_of
-from answers.gold.reader import FIRST, LAST, GoldReader, NoGoldError, StoredTable
+from answers.gold.reader import GoldReader, NoGoldError
+from answers.gold.relations import FIRST, LAST, StoredTable
 from answers.gold.selection import GoldSelection
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT

@@ -10,7 +10,8 @@ from deltalake import DeltaTable
 
 from answers.exported.gold import ExportedGold, SecondsSpan
 from answers.exported.metrics import METRICS
-from answers.gold.reader import GoldReader, StoredTable
+from answers.gold.reader import GoldReader
+from answers.gold.relations import StoredTable
 from conf.export import Export
 from schemas.gold import GOLD
 from tests.serving.exporter import gold_tables
