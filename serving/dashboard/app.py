@@ -254,12 +254,16 @@ def _with_browser_side(app: Dash) -> None:
 
 
 def _with_early_verdicts(app: Dash, gold: GoldReader, reach: timedelta) -> None:
-    """Begin with the verdict of a page while the browser loads scripts; its callback finds what was read."""
+    """
+    Begin with the verdict of a page while the browser loads scripts; its callback finds what was read.
+
+    Nothing is read for a program that only asks whether the server is up: it does not ask for HTML.
+    """
 
     @app.server.before_request  # type: ignore[untyped-decorator]
     def begun() -> None:
-        page = page_of(flask.request.path)
-        if page and flask.request.method == "GET":
+        page, accepted = page_of(flask.request.path), flask.request.headers.get("Accept", "")
+        if page and flask.request.method == "GET" and "text/html" in accepted:
             filters = filters_of(flask.request.query_string.decode(errors="replace"))
             request = DashboardRequest(gold, filters, reach)
             threading.Thread(target=_verdict, args=(page, request), daemon=True).start()

@@ -282,15 +282,27 @@ def answering(begun):
     return answered
 
 
+BROWSER = {"Host": "localhost", "Accept": "text/html,*/*;q=0.8"}
+PROBE = {"Host": "localhost", "Accept": "*/*"}
+
+
 @pytest.mark.parametrize(
-    ("asked", "is_begun"),
-    [("/", True), ("/?span=1h", True), ("/_dash-layout", False), ("/no-page", False)],
+    ("asked", "headers", "is_begun"),
+    [
+        ("/", BROWSER, True),
+        ("/fetches?span=1h", BROWSER, True),
+        ("/_dash-layout", BROWSER, False),
+        ("/no-page", BROWSER, False),
+        ("/", PROBE, False),
+    ],
 )
-def test_a_page_begins_with_its_verdict_while_the_browser_loads_scripts(made, monkeypatch, asked, is_begun):
+def test_a_page_begins_with_its_verdict_while_the_browser_loads_scripts(
+    made, monkeypatch, asked, headers, is_begun
+):
     app, begun = make(GoldReader.of_warehouse(made), frozenset({"localhost"})), threading.Event()
     monkeypatch.setattr("serving.dashboard.app.answered", answering(begun))
 
-    app.server.test_client().get(asked, headers={"Host": "localhost"})
+    app.server.test_client().get(asked, headers=headers)
 
     assert begun.wait(5 if is_begun else 0.5) == is_begun
 
@@ -301,7 +313,7 @@ def test_nothing_is_read_for_a_user_who_has_not_logged_in(made, monkeypatch):
     begun = threading.Event()
     monkeypatch.setattr("serving.dashboard.app.answered", answering(begun))
 
-    refused = app.server.test_client().get("/", headers={"Host": "localhost"})
+    refused = app.server.test_client().get("/", headers=BROWSER)
 
     assert refused.status_code == 401
     assert not begun.wait(0.5)
