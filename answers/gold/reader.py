@@ -180,11 +180,13 @@ class GoldReader:
                 kept = self._kept[key] = Future()
         if is_first:
             try:
-                kept.set_result(self.fetched(query, used))
+                rows = self.fetched(query, used)
             except BaseException as error:
                 self._kept.pop(key, None)
                 kept.set_exception(error)
+                del kept  # else the error, its traceback and this frame would keep each other and the rows
                 raise
+            kept.set_result(rows)
         return kept.result()
 
     def _recent(self, query: str, used: Mapping[str, Any], silver_s: float) -> list[Row]:

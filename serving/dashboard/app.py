@@ -2,6 +2,7 @@
 
 import tempfile
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ INDEX = """<!DOCTYPE html>
 <body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
 </html>"""
 
+
+MOST_EARLY = 2
+"""Verdicts that are computed before their callback asks, at once."""
 
 MIME = {
     "csv": "text/csv",
@@ -259,14 +263,21 @@ def _with_early_verdicts(app: Dash, gold: GoldReader, reach: timedelta) -> None:
 
     Nothing is read for a program that only asks whether the server is up: it does not ask for HTML.
     """
+    free = threading.BoundedSemaphore(MOST_EARLY)
+
+    def begin(page: Question, request: DashboardRequest) -> None:
+        with suppress(Exception):  # the callback has the same error, and says it
+            _verdict(page, request)
+        free.release()
 
     @app.server.before_request  # type: ignore[untyped-decorator]
     def begun() -> None:
         page, accepted = page_of(flask.request.path), flask.request.headers.get("Accept", "")
-        if page and flask.request.method == "GET" and "text/html" in accepted:
+        is_opened = flask.request.method == "GET" and "text/html" in accepted
+        if page and is_opened and free.acquire(blocking=False):
             filters = filters_of(flask.request.query_string.decode(errors="replace"))
             request = DashboardRequest(gold, filters, reach)
-            threading.Thread(target=_verdict, args=(page, request), daemon=True).start()
+            threading.Thread(target=begin, args=(page, request), daemon=True).start()
 
 
 def _guarded(app: Dash, names: frozenset[str], users: Users | None) -> None:

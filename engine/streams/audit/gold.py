@@ -36,7 +36,7 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
         broken = state.hole or next(iter(state.torn), None)
         if broken is not None:
             step = f"reading the log of {name_of(state)}"
-            way_out = f"run `plumbline ingest`, which may repair it, or {RESTORE}"
+            way_out = f"start `plumbline ingest` again, which may repair it, or {RESTORE}"
             raise StateError(broken, step, "is missing or not whole", way_out)
     states = [log_state(where) for where in gold]
     repairs = [repair for state in states for repair in table_repairs(state)]
@@ -62,9 +62,10 @@ def _newest_whole(log: StreamLog) -> int | None:
 
 def _set_back(log: StreamLog, newest: int) -> list[Repair]:
     files = [log.offsets_file(n) for n in log.offsets if n > newest]
-    # Spark reads its newest commit, whichever it is: a power cut can tear this one and lose those after it.
-    files += [log.commits_file(n) for n in log.commits if n > newest or not log.is_commit_whole(n)]
-    reason = "is torn or left over; its batch is retried"
+    # Spark reads the newest commit, whichever it is: a power cut can tear this one and lose those after it.
+    done = max((n for n in log.commits if n <= newest and log.is_commit_whole(n)), default=-1)
+    files += [log.commits_file(n) for n in log.commits if n > done]
+    reason = "is torn or left over; the newest batch is retried"
     repairs = [Repair(f"{file} {reason}", partial(set_aside, file)) for file in files]
     for folder in (log.folder, log.folder / "offsets", log.folder / "commits"):
         repairs += [Repair(f"{crc} is a checksum without its file", crc.unlink) for crc in orphans(folder)]

@@ -1,6 +1,9 @@
 """What a page may take from the server, and what its address may say."""
 
+import gc
 import threading
+import weakref
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,7 +17,7 @@ from answers.gold.reader import SETTINGS, GoldReader, QueryBoundError, QueryBoun
 from answers.listing import MOST_LISTED
 from answers.questions import QUESTIONS
 from schemas.silver.requests import REQUESTS
-from serving.dashboard.app import _stay, make
+from serving.dashboard.app import MOST_EARLY, _stay, make
 from serving.dashboard.app import made as page_made
 from serving.dashboard.filters import Filters, filters_of
 from serving.dashboard.render import EXPORT, Links, page
@@ -272,6 +275,28 @@ def test_rows_that_could_not_be_read_are_read_again(made, monkeypatch):
     assert gold.rows(ALL_ROWS)
 
 
+def test_rows_of_a_refused_query_do_not_stay_in_memory(made, monkeypatch):
+    """They would wait for the collector of cycles, and many refused queries fill the memory until then."""
+    gold, fetched, kept = GoldReader.of_warehouse(made), GoldReader.fetched, []
+
+    class Rows(list):
+        """Rows that a weak reference can watch."""
+
+    def refusing(self, query, used):
+        rows = Rows(fetched(self, query, used))
+        kept.append(weakref.ref(rows))
+        raise QueryBoundError
+
+    monkeypatch.setattr(GoldReader, "fetched", refusing)
+    gc.disable()
+    try:
+        with suppress(QueryBoundError):
+            gold.rows(ALL_ROWS)
+        assert kept[0]() is None
+    finally:
+        gc.enable()
+
+
 def answering(begun):
     """Return a function that answers with a sentence alone, and notes that it has been asked."""
 
@@ -305,6 +330,48 @@ def test_a_page_begins_with_its_verdict_while_the_browser_loads_scripts(
     app.server.test_client().get(asked, headers=headers)
 
     assert begun.wait(5 if is_begun else 0.5) == is_begun
+
+
+def begun_threads():
+    return [thread for thread in threading.enumerate() if thread.name.endswith("(begin)")]
+
+
+def test_a_verdict_finds_what_was_read_while_the_browser_loaded_scripts(made, monkeypatch):
+    app, read, fetched = make(GoldReader.of_warehouse(made), frozenset({"localhost"})), [], GoldReader.fetched
+    monkeypatch.setattr(
+        GoldReader, "fetched", lambda self, query, used: (read.append(query), fetched(self, query, used))[1]
+    )
+
+    app.server.test_client().get("/fetches", headers=BROWSER)
+    for thread in begun_threads():
+        thread.join(10)
+    before = len(read)
+    called(app, "answer.children", {"url.pathname": "/fetches", "url.search": ""})
+
+    assert (before > 0, len(read)) == (True, before)
+
+
+def test_few_verdicts_are_begun_at_once(made, monkeypatch):
+    app, may_end = make(GoldReader.of_warehouse(made), frozenset({"localhost"})), threading.Event()
+
+    def answered(*_):
+        may_end.wait(10)
+        return Answer(headline=Headline(sentence="Calm.", mood="calm"), make_sections=list)
+
+    monkeypatch.setattr("serving.dashboard.app.answered", answered)
+    client = app.server.test_client()
+    for _ in range(5):
+        client.get("/", headers=BROWSER)
+    at_once = len(begun_threads())
+    may_end.set()
+    for thread in begun_threads():
+        thread.join(10)
+    may_end.clear()
+    client.get("/", headers=BROWSER)
+    again = len(begun_threads())
+    may_end.set()
+
+    assert (at_once, again) == (MOST_EARLY, 1)
 
 
 def test_nothing_is_read_for_a_user_who_has_not_logged_in(made, monkeypatch):

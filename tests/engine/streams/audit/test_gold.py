@@ -79,6 +79,12 @@ def test_a_torn_commit_is_set_aside_also_if_the_commits_after_it_are_lost(gold):
     assert (gold.log.offsets, gold.log.commits) == ([0, 1, 2], [0])
 
 
+def test_an_old_torn_commit_that_nobody_reads_stays(gold):
+    gold.log.commits_file(0).write_bytes(b"")
+
+    assert gold.repairs() == []
+
+
 def test_a_hole_in_the_offsets_lets_the_stream_start_over(gold):
     gold.log.offsets_file(1).unlink()
     gold.log.offsets_file(0).unlink()
