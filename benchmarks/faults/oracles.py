@@ -205,11 +205,12 @@ def bad_log(root: Path, tables: Sequence[Table]) -> list[str]:
             continue
         if versions != list(range(versions[0], versions[0] + len(versions))):
             wrong.append(f"{table.name}: versions {versions} have a hole")
-        actions = [
-            json.loads(line)
-            for version in versions
-            for line in (log / f"{version:020}.json").read_text().splitlines()
-        ]
+        actions = []
+        for version in versions:
+            try:
+                actions += map(json.loads, (log / f"{version:020}.json").read_text().splitlines())
+            except ValueError as error:
+                wrong.append(f"{table.name}: version {version} of {versions[-1]} is torn: {error}")
         batches = Counter((a["txn"]["appId"], a["txn"]["version"]) for a in actions if "txn" in a)
         wrong += [f"{table.name}: {batch} was committed {n} times" for batch, n in batches.items() if n > 1]
         wrong += _bad_files(root, table)

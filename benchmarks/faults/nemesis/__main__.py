@@ -97,8 +97,9 @@ def _rounds(  # noqa: PLR0913, PLR0917 (the options of a run, and what it adds t
             length_s = min(round_s, for_s - number * round_s)
             outcome = play(cluster, state / f"round-{number}", f"{seed}/{number}", length_s, progress.show)
             outcomes.append(outcome)
-            found = f"{len(outcome.wrong)} wrong: {outcome.wrong[0]}" if outcome.wrong else "nothing wrong"
-            progress.say(f"round {seed}/{number}: {len(outcome.faults)} faults, {found}")
+            n = f"{len(outcome.wrong)} wrong" if outcome.wrong else "nothing wrong"
+            said = f"round {seed}/{number}: {len(outcome.faults)} faults, {n}"
+            progress.say("\n".join([said, *outcome.wrong]))
     finally:
         cluster.stop()
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from math import inf
 
 from benchmarks.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job
@@ -170,7 +171,8 @@ class Supervisor(threading.Thread):
         is_killed = job in self._killed and (job.code == KILLED or (job.code == FAILED and JVM_GONE in line))
         is_done = job.word == MAINTAIN and job.code == 0
         if not (is_killed or is_done or may_end(job.word, job.code, line, lately)):
-            self.wrong.append(f"{job.word} ended with exit code {job.code}: {line}")
+            at = datetime.now(UTC)
+            self.wrong.append(f"{job.word} ended with exit code {job.code} at {at:%H:%M:%S}: {line}")
 
 
 def is_at_work(job: Job | None) -> bool:

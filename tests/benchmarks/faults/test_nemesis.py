@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -135,7 +136,8 @@ def test_an_end_that_no_fault_explains_is_wrong():
     with there.expecting(FaultKind.CLOCK):
         there._judge(EndedJob("ingest", 1, "x\ningest stopped: the clock\n"))
 
-    assert there.wrong == ["ingest ended with exit code 1: ingest stopped: the clock"]
+    (wrong,) = there.wrong
+    assert re.fullmatch(r"ingest ended with exit code 1 at ..:..:..: ingest stopped: the clock", wrong)
     assert there.ends == {"ingest 1": 1}
 
 

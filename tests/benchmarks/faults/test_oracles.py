@@ -199,6 +199,18 @@ def test_a_missing_table_is_found(warehouse):
     assert oracles.bad_log(warehouse.root, ALL) == ["skipped: there is no log"]
 
 
+def test_a_torn_entry_that_no_reader_needs_is_found(warehouse):
+    """It is below a checkpoint, so that the table can still be opened."""
+    where = oracles.where(warehouse.root, REQUESTS)
+    DeltaTable(where).create_checkpoint()
+    entry = where / "_delta_log" / f"{0:020}.json"
+    entry.write_bytes(entry.read_bytes()[:-20])
+
+    (wrong,) = oracles.bad_log(warehouse.root, [REQUESTS])
+
+    assert wrong.startswith("requests: version 0 of ")
+
+
 @pytest.mark.parametrize("damage", ["gone", "torn", "other"])
 def test_a_missing_or_incomplete_file_is_found(warehouse, damage):
     path = oracles.where(warehouse.root, REQUESTS)
