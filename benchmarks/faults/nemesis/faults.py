@@ -165,7 +165,8 @@ def torn(targets: FaultTargets, dice: Random) -> Iterator[str]:
 def repairable(word: str, written: JobsWarehouse) -> list[Damage]:
     """Return the damages that a stream repairs by itself now (docs/recovery.md)."""
     if word == GOLD:
-        return [tears.last_gold_offsets, partial(tears.last_entry, FETCH_LATENCY)]
+        is_needed = not is_in_a_checkpoint(written, FETCH_LATENCY)
+        return [tears.last_gold_offsets, *[partial(tears.last_entry, FETCH_LATENCY)] * is_needed]
     is_derivable = not any(map(partial(is_merged, written), BRONZE))
     entries = [table for table in (REQUEST_LOG, REQUESTS, SKIPPED) if is_retried(written, table)]
     return [
@@ -173,6 +174,12 @@ def repairable(word: str, written: JobsWarehouse) -> list[Damage]:
         *((tears.last_offsets, tears.both_logs, tears.stale_checksum) if is_derivable else ()),
         *(partial(tears.last_entry, table) for table in entries),
     ]
+
+
+def is_in_a_checkpoint(written: JobsWarehouse, table: Table) -> bool:
+    """Return whether the newest entry of a table has a checkpoint: no job needs it, so none repairs it."""
+    newest = tears.entries_of(written, table)[-1]
+    return newest.with_suffix(".checkpoint.parquet").exists()
 
 
 def is_merged(written: JobsWarehouse, table: Table) -> bool:

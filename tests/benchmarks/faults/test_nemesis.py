@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from benchmarks import pages
 from benchmarks.faults import oracles, page, steady
+from benchmarks.faults.job import GOLD
 from benchmarks.faults.nemesis import __main__ as program
 from benchmarks.faults.nemesis import faults, results, supervisor
 from benchmarks.faults.nemesis import round as one_round
@@ -26,6 +27,7 @@ from benchmarks.faults.nemesis.supervisor import Supervisor, may_end
 from benchmarks.faults.site import Acked
 from engine.delta import tables
 from schemas.bronze import REQUEST_LOG
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from transforms.frames import arrow_of
 
 TOPIC = "t.request-log"
@@ -180,6 +182,16 @@ def written(tmp_path):
     ]
     write_deltalake(oracles.where(root, REQUEST_LOG), arrow_of(rows, REQUEST_LOG.schema), mode="append")
     return SimpleNamespace(root=root, build_gold=lambda: (0, ""), ingest=lambda: (0, ""))
+
+
+def test_an_entry_of_gold_is_torn_only_if_a_job_needs_it(tmp_path):
+    """With a checkpoint of its version, no job reads it again, so none repairs it."""
+    tables.make(tmp_path, FETCH_LATENCY)
+    there = SimpleNamespace(root=tmp_path)
+    before = len(faults.repairable(GOLD, there))
+    DeltaTable(oracles.where(tmp_path, FETCH_LATENCY)).create_checkpoint()
+
+    assert (before, len(faults.repairable(GOLD, there))) == (2, 1)
 
 
 def lost(written, ledger):
