@@ -1,11 +1,11 @@
 """Find how far streams have read and written a Delta table, and which files maintenance must keep."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from engine.delta.log_state import days_of_batch, log_state
+from engine.delta.log_state import days_of_batch, entry, log_state
 from engine.streams.audit.findings import Writer
 from engine.streams.log import StreamLog
 
@@ -34,7 +34,11 @@ class Needed:
 
 
 def readers(checkpoints: Path, table_id: str) -> list[StreamReader]:
-    """Return the streams that read a table, according to Spark's offset logs in these checkpoints."""
+    """
+    Return the streams that read a table, according to Spark's offset logs in these checkpoints.
+
+    What they say is on disk then: a batch whose commit a power cut takes would be read again.
+    """
     found = []
     for folder in sorted(checkpoints.glob("*/offsets")):
         log, checkpoint = StreamLog(folder.parent), folder.parent
@@ -45,7 +49,7 @@ def readers(checkpoints: Path, table_id: str) -> list[StreamReader]:
         if not sources:
             file = log.offsets_file(last)
             found.append(StreamReader(query=checkpoint.name, checkpoint=checkpoint, version=0, torn=file))
-        found += [
+        of_table = [
             StreamReader(
                 query=checkpoint.name,
                 checkpoint=checkpoint,
@@ -55,6 +59,9 @@ def readers(checkpoints: Path, table_id: str) -> list[StreamReader]:
             for source in sources
             if isinstance(source, dict) and source.get("reservoirId") == table_id
         ]
+        if of_table:
+            log.sync_commit(last)
+        found += of_table
     return found
 
 
@@ -89,8 +96,10 @@ def needed(log: Path, streams: list[StreamReader], *, hours: int, log_hours: int
     Return how many hours of removed files VACUUM must keep: `hours`, or back to the slowest stream's version.
 
     A file that a stream has not read was added by an entry that it has not read, and was removed after that
-    entry. So no stream needs a file that was removed before that entry. A stream that still reads the
-    snapshot of its first start needs files of any age, and so may a stream whose position is unknown.
+    entry. So no stream needs a file that was removed before that entry. The clock of a host that removed
+    files may have been set back: what the entries say counts too, not only when they were written. A stream
+    that still reads the snapshot of its first start needs files of any age, and so may a stream whose
+    position is unknown.
     """
     most, why, is_log_needed = hours, "", False
     latest = max(int(entry.stem) for entry in log.glob("*.json") if entry.stem.isdigit())
@@ -99,12 +108,13 @@ def needed(log: Path, streams: list[StreamReader], *, hours: int, log_hours: int
             most, is_log_needed = NEVER_HOURS, True
             why = f"{_of(stream)} has an unknown position, {stream.torn} is torn: all files are kept for it"
             continue
-        entry = log / f"{stream.version:020}.json"
-        if not entry.exists():
+        unread = log / f"{stream.version:020}.json"
+        if not unread.exists():
             if stream.version <= latest:
                 why = f"{_of(stream)} cannot continue: the log no longer contains version {stream.version}"
             continue
-        age_hours = int((now.timestamp() - entry.stat().st_mtime) // SECONDS_PER_HOUR) + 1
+        since_s = min([unread.stat().st_mtime, *_removals_s(log, stream.version, latest)])
+        age_hours = int((now.timestamp() - since_s) // SECONDS_PER_HOUR) + 1
         is_log_needed |= age_hours >= log_hours
         wanted = NEVER_HOURS if stream.is_starting and age_hours > hours else age_hours
         if wanted > most:
@@ -112,6 +122,14 @@ def needed(log: Path, streams: list[StreamReader], *, hours: int, log_hours: int
             if stream.version < latest:
                 why = f"{_of(stream)} is at version {stream.version}, {age_hours} h old: its files are kept"
     return Needed(hours=most, why=why, is_log_needed=is_log_needed)
+
+
+def _removals_s(log: Path, first: int, last: int) -> Iterator[float]:
+    """Yield when the entries of these versions say that they removed a file, in epoch seconds."""
+    for version in range(first, last + 1):
+        for action in entry(log, version) or []:
+            if "remove" in action:
+                yield action["remove"].get("deletionTimestamp", 0) / 1e3
 
 
 def _of(stream: StreamReader) -> str:

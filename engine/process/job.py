@@ -19,7 +19,10 @@ from engine.process.shared_storage import check_shared
 from engine.process.signals import interrupt_on_signals
 
 FAILURES = (CommandError, PySparkException, Py4JError, DeltaError, OSError, ValueError)
-RAISED = re.compile(r"^[\w.]+(?:Error|Exception|Interrupt): (.+)$", re.MULTILINE)
+_OF_JVM = r"An error occurred while calling \S+\n: [\w.$]+: "
+"""What py4j writes before the message of an error of the JVM."""
+
+RAISED = re.compile(rf"^[\w.]+(?:Error|Exception|Interrupt): (?:{_OF_JVM})?(.+)$", re.MULTILINE)
 
 
 @contextmanager
@@ -89,4 +92,4 @@ def cause(message: str) -> str:
     """Return the line with the cause; for a failed batch, Spark's message contains the whole traceback."""
     _, is_traceback, after = message.partition("Traceback (most recent call last):")
     raised = RAISED.search(after) if is_traceback else None
-    return raised[1] if raised else first_line(message)
+    return raised[1] if raised else first_line(re.sub(f"^{_OF_JVM}", "", message))

@@ -7,6 +7,7 @@ the newest entry of `offsets`; if `commits` lacks it, Spark retries that batch.
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,12 @@ class StreamLog:
         for folder in {file.parent for file in files}:
             sync(folder)
             sync_name(folder)
+
+    def sync_commit(self, batch: int) -> None:
+        """Force a finished batch of the commit log to disk, before anything is deleted that it has read."""
+        with suppress(FileNotFoundError):  # no batch has finished, or Spark has just removed an old one
+            sync_checked(self.commits_file(batch))
+            sync(self.commits_file(batch).parent)
 
     def write_commit(self, batch: int) -> None:
         """Write a batch into the commit log as Spark would have."""

@@ -29,7 +29,7 @@ ONLY_INGEST_REPAIRS = ((GOLD, ExitCode.STATE, ""), (MAINTAIN, FAILED, ""))
 MAY_END: dict[FaultKind, tuple[tuple[str, int, str], ...]] = {
     FaultKind.FULL_DISK: ((".*", ExitCode.FULL, "the disk is full: "), (MAINTAIN, FAILED, "")),
     FaultKind.BROKER: ((INGEST, FAILED, "^ingest stopped: "),),
-    FaultKind.TORN: ONLY_INGEST_REPAIRS,
+    FaultKind.TORN: (*ONLY_INGEST_REPAIRS, (GOLD, FAILED, "Kernel error: ")),  # it was reading that table
     FaultKind.POWER: ONLY_INGEST_REPAIRS,
 }
 """How jobs may end because of a fault: the job, its exit code and its last line. A kill has its own rule."""

@@ -1,5 +1,6 @@
 """What maintenance keeps for streams that have not read it yet."""
 
+import json
 import os
 import time
 from collections import Counter
@@ -72,6 +73,44 @@ def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
     (log / f"{1:020}.json").unlink()
     assert kept(1).hours == 168
     assert "cannot continue" in kept(1).why
+
+
+def test_files_that_a_clock_set_back_removed_are_kept_for_a_stream_that_has_not_read_them(warehouse):
+    """They look unused for days (found by the nemesis: gold ended with 1 at every start)."""
+    for _ in range(2):
+        warehouse.append(REQUESTS, days_ago(1))
+    where = warehouse.where(REQUESTS)
+    actions.compact(DeltaTable(where), REQUESTS, days_ago(1), target_bytes=MIB)
+    log, now = where / "_delta_log", datetime.now(UTC)
+    newest = DeltaTable(where).version()
+    merge = log / f"{newest:020}.json"
+    lines = [json.loads(line) for line in merge.read_text().splitlines()]
+    for action in lines:
+        if "remove" in action:
+            action["remove"]["deletionTimestamp"] -= 5 * 24 * HOUR_S * 1_000
+    merge.write_text("\n".join(map(json.dumps, lines)))
+
+    def kept(version):
+        stream = StreamReader(query="build_gold", checkpoint=where, version=version)
+        return needed(log, [stream], hours=48, log_hours=168, now=now).hours
+
+    assert (kept(newest - 1), kept(newest), kept(newest + 1)) == (121, 121, 48)
+
+
+def test_the_commits_that_a_deletion_relies_on_are_on_disk(tmp_path, monkeypatch):
+    log, synced = StreamLog(tmp_path / "build_gold_v1"), []
+    told = '{"sourceVersion":1,"reservoirId":"an-id","reservoirVersion":5,"index":-1}'
+    log.offsets_file(0).parent.mkdir(parents=True)
+    log.offsets_file(0).write_text(f"v1\n{{}}\n{told}")
+    monkeypatch.setattr("engine.streams.log.sync_checked", synced.append)
+    readers(tmp_path, "an-id")
+    before = list(synced)
+    log.write_commit(0)
+
+    readers(tmp_path, "another-id")
+    readers(tmp_path, "an-id")
+
+    assert (before, synced) == ([log.commits_file(0)], [log.commits_file(0)] * 2)
 
 
 @pytest.mark.parametrize("torn", ["", "\0" * 300, 'v1\n{"batchWatermarkMs":0}\n{"sourceVersion":1,"reser'])

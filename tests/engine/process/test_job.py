@@ -32,6 +32,17 @@ def test_of_a_failed_batch_the_python_error_is_reported_and_not_spark_s_wrapping
 
 
 @pytest.mark.parametrize(
+    "within", ["{}", "Reason: Traceback (most recent call last):\n  File\npy4j.Py4JJavaError: {}"]
+)
+def test_of_an_error_of_the_jvm_its_message_is_reported_and_not_what_was_called(within):
+    of_jvm = (
+        "An error occurred while calling o230.collect.\n: org.apache.spark.SparkException: no file f\n\tat"
+    )
+
+    assert cause(within.format(of_jvm)) == "no file f"
+
+
+@pytest.mark.parametrize(
     "error",
     [
         OSError(errno.ENOSPC, "No space left on device"),
