@@ -157,9 +157,13 @@ def torn(targets: FaultTargets, dice: Random) -> Iterator[str]:
         return
     with targets.supervisor.dead(word, MAINTAIN):
         damage = dice.choice(repairable(word, targets.written))
-        file = damage(targets.written, how)
-        targets.synced(file.parent.parent)
-    yield f"{file.relative_to(targets.disk)} {how}"
+        try:
+            file = damage(targets.written, how)
+            hit = f"{file.relative_to(targets.disk)} {how}"
+            targets.synced(file.parent.parent)
+        except FileNotFoundError:  # a power cut has taken it
+            hit = ""
+    yield hit
 
 
 def repairable(word: str, written: JobsWarehouse) -> list[Damage]:
