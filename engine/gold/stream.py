@@ -54,7 +54,7 @@ class GoldStream:
 
     def repairs(self, settings: Settings) -> list[Repair]:
         """
-        Return the repairs that an audit of gold and of all tables of the ingest finds: each line is counted.
+        Audit gold and all tables of the ingest, whose lines gold counts, and return the repairs.
 
         Raises:
             StateError: a damage cannot be repaired.

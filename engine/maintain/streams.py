@@ -37,7 +37,7 @@ def readers(checkpoints: Path, table_id: str) -> list[StreamReader]:
     """
     Return the streams that read a table, according to Spark's offset logs in these checkpoints.
 
-    What they say is on disk then: a batch whose commit a power cut takes would be read again.
+    Forces their newest commits to disk: a batch whose commit is lost in a power cut is read again.
     """
     found = []
     for folder in sorted(checkpoints.glob("*/offsets")):
@@ -96,13 +96,13 @@ def needed(log: Path, streams: list[StreamReader], *, hours: int, log_hours: int
     Return how many hours of removed files VACUUM must keep: `hours`, or back to the slowest stream's version.
 
     A file that a stream has not read was added by an entry that it has not read, and was removed after that
-    entry. So no stream needs a file that was removed before that entry. The clock of a host that removed
-    files may have been set back: what the entries say counts too, not only when they were written. A stream
+    entry. So no stream needs a file that was removed before that entry. VACUUM goes by the time of the
+    removal in the log, which is too early if the clock was set back: the earliest unread one counts. A stream
     that still reads the snapshot of its first start needs files of any age, and so may a stream whose
     position is unknown.
     """
     most, why, is_log_needed = hours, "", False
-    latest = max(int(entry.stem) for entry in log.glob("*.json") if entry.stem.isdigit())
+    latest = max(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit())
     for stream in streams:
         if stream.torn is not None:
             most, is_log_needed = NEVER_HOURS, True
@@ -120,7 +120,7 @@ def needed(log: Path, streams: list[StreamReader], *, hours: int, log_hours: int
         if wanted > most:
             most = wanted
             if stream.version < latest:
-                why = f"{_of(stream)} is at version {stream.version}, {age_hours} h old: its files are kept"
+                why = f"{_of(stream)} is at version {stream.version}, so files of {age_hours} h are kept"
     return Needed(hours=most, why=why, is_log_needed=is_log_needed)
 
 

@@ -204,7 +204,7 @@ def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     @app.server.route(f"{render.EXPORT}/<question>/<table>.<kind>")  # type: ignore[untyped-decorator]
     def exported(question: str, table: str, kind: str) -> Response:
         page = next((one for one in QUESTIONS if one.name == question), None)
-        asked = DashboardRequest(gold, filters_of(flask.request.query_string.decode(errors="replace")), reach)
+        asked = _of_address(gold, reach)
         try:
             content = file_of(answered(page, asked.selection), gold, table, kind) if page else None
         except QueryBoundError as error:
@@ -213,6 +213,11 @@ def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
             return Response("There is no such table.", status=404, mimetype="text/plain")
         disposition = {"Content-Disposition": f'attachment; filename="{table}.{kind}"'}
         return Response(content, mimetype=MIME[kind], headers=disposition)
+
+
+def _of_address(gold: GoldReader, reach: timedelta) -> DashboardRequest:
+    """Return the request with the filters in the address that Flask answers."""
+    return DashboardRequest(gold, filters_of(flask.request.query_string.decode(errors="replace")), reach)
 
 
 def file_of(answer: Answer, gold: GoldReader, name: str, kind: str) -> bytes | str | None:
@@ -259,9 +264,9 @@ def _with_browser_side(app: Dash) -> None:
 
 def _with_early_verdicts(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     """
-    Begin with the verdict of a page while the browser loads scripts; its callback finds what was read.
+    Compute the verdict of a page while the browser loads scripts; the callback then finds its rows.
 
-    Nothing is read for a program that only asks whether the server is up: it does not ask for HTML.
+    A probe of the server does not ask for HTML, so nothing is read for it.
     """
     free = threading.BoundedSemaphore(MOST_EARLY)
 
@@ -275,9 +280,7 @@ def _with_early_verdicts(app: Dash, gold: GoldReader, reach: timedelta) -> None:
         page, accepted = page_of(flask.request.path), flask.request.headers.get("Accept", "")
         is_opened = flask.request.method == "GET" and "text/html" in accepted
         if page and is_opened and free.acquire(blocking=False):
-            filters = filters_of(flask.request.query_string.decode(errors="replace"))
-            request = DashboardRequest(gold, filters, reach)
-            threading.Thread(target=begin, args=(page, request), daemon=True).start()
+            threading.Thread(target=begin, args=(page, _of_address(gold, reach)), daemon=True).start()
 
 
 def _guarded(app: Dash, names: frozenset[str], users: Users | None) -> None:
