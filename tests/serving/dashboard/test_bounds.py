@@ -279,11 +279,11 @@ def test_rows_of_a_refused_query_do_not_stay_in_memory(made, monkeypatch):
     """They would wait for the collector of cycles, and many refused queries fill the memory until then."""
     gold, fetched, kept = GoldReader.of_warehouse(made), GoldReader.fetched, []
 
-    class Rows(list):
+    class WatchedRows(list):
         """Rows that a weak reference can watch."""
 
     def refusing(self, query, used):
-        rows = Rows(fetched(self, query, used))
+        rows = WatchedRows(fetched(self, query, used))
         kept.append(weakref.ref(rows))
         raise QueryBoundError
 
