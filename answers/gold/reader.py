@@ -6,9 +6,10 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -31,9 +32,6 @@ MOST_KEPT = 256
 """Answers that are kept while their tables have no new version."""
 
 LARGE = frozenset(f"silver.{table.name}" for table in BY_LOGGED_AT)
-
-INTERRUPTED = "Query interrupted"
-"""DuckDB's error when a signal ends a query."""
 
 QueryResult = TypeVar("QueryResult")
 
@@ -211,7 +209,7 @@ class GoldReader:
         with self._db.cursor() as db:
             # For an Arrow table, DuckDB would bind the query twice, which takes longer than to read few rows.
             found = self._run(
-                self._limited(query), parameters, lambda text: db.execute(text, dict(parameters)).fetchall()
+                db, self._limited(query), parameters, lambda text: db.execute(text, dict(parameters)).fetchall()
             )
             names = [column[0] for column in db.description]
         self._check_rows(len(found))
@@ -227,6 +225,7 @@ class GoldReader:
         """
         with self._db.cursor() as db:
             found = self._run(
+                db,
                 self._limited(query),
                 parameters,
                 lambda text: db.sql(text, params=dict(parameters)).to_arrow_table(),
@@ -254,21 +253,25 @@ class GoldReader:
         target = f"TO '{path}' (FORMAT {path.suffix.removeprefix('.')})"
         with self._db.cursor() as db:
             copied = self._run(
-                self._limited(statement), {}, lambda text: db.execute(f"COPY ({text}) {target}").fetchall()
+                db, self._limited(statement), {}, lambda text: db.execute(f"COPY ({text}) {target}").fetchall()
             )
         self._check_rows(copied[0][0] if copied else 0)
 
     def _run(
-        self, query: str, parameters: Mapping[str, Any], run: Callable[[str], QueryResult]
+        self,
+        db: duckdb.DuckDBPyConnection,
+        query: str,
+        parameters: Mapping[str, Any],
+        run: Callable[[str], QueryResult],
     ) -> QueryResult:
         """Run a query whose tables are replaced by the files that overlap its span, within the bounds."""
         if self._bounds is None or self._running is None:
-            return self._read(query, parameters, run)
+            return self._read(db, query, parameters, run)
         if not self._running.acquire(timeout=self._bounds.wait_s):
             message = f"The server is busy: no query ended within {self._bounds.wait_s:.0f} s. Try again."
             raise QueryBoundError(message)
         try:
-            return self._read(query, parameters, run)
+            return self._read(db, query, parameters, run)
         except duckdb.OutOfMemoryException as error:
             message = f"A query needs more than {SETTINGS['memory_limit']} of memory: choose a shorter span."
             raise QueryBoundError(message) from error
@@ -276,20 +279,20 @@ class GoldReader:
             self._running.release()
 
     def _read(
-        self, query: str, parameters: Mapping[str, Any], run: Callable[[str], QueryResult]
+        self,
+        db: duckdb.DuckDBPyConnection,
+        query: str,
+        parameters: Mapping[str, Any],
+        run: Callable[[str], QueryResult],
     ) -> QueryResult:
         since, until = parameters.get("since") or FIRST, parameters.get("until") or LAST
         for is_last_try in (False, True):
             text = NAMED.sub(lambda found: self._sql(found[0], since, until), query)
             try:
-                return run(text)
+                return _interruptible(db, partial(run, text))
             except duckdb.IOException:  # VACUUM deleted a file that an older version of the log names
                 if is_last_try:
                     raise
-            except RuntimeError as error:
-                if str(error) == INTERRUPTED:
-                    raise KeyboardInterrupt from error
-                raise
         raise AssertionError
 
     def _sql(self, found: str, since: datetime, until: datetime) -> str:
@@ -299,6 +302,24 @@ class GoldReader:
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to the database of the reader, for tables that are kept in memory."""
         return self._db.cursor()
+
+
+def _interruptible(db: duckdb.DuckDBPyConnection, run: Callable[[], QueryResult]) -> QueryResult:
+    """
+    Run a query that Ctrl-C ends at once.
+
+    Python handles signals in its main thread. If that thread works for DuckDB, it may return only when the
+    whole query has ended, so it waits for another one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return run()
+    with ThreadPoolExecutor(1) as worker:
+        result = worker.submit(run)
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            db.interrupt()
+            raise
 
 
 def statement(query: str, parameters: Mapping[str, Any]) -> str:

@@ -158,7 +158,9 @@ class TableMaintenance:
             self._say("remove", f"{size}, unused for {hours} h")
         if not self._dry_run:
             is_needed = wanted.is_log_needed or stands_still(writers(self._settings), self._where, self._now)
-            expired = actions.tidy_log(self._log, hours=math.inf if is_needed else actions.LOG_HOURS)
+            # A reader that began before the clock was set forward still needs the entries of its version.
+            log_hours = math.inf if is_needed else actions.LOG_HOURS + self._idle_hours
+            expired = actions.tidy_log(self._log, hours=log_hours)
             if expired:
                 self._say("remove", f"{expired:,} expired entries of the log")
 

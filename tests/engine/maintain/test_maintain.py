@@ -133,6 +133,23 @@ def test_a_file_that_is_not_committed_yet_stays_if_the_clock_was_set_forward(war
     assert not old.exists()
 
 
+def test_entries_of_the_log_stay_for_a_reader_if_the_clock_was_set_forward(warehouse):
+    """A stopped build-gold has the list of files, and reads the checkpoint of that version when it goes on."""
+    log = warehouse.where(REQUEST_LOG) / "_delta_log"
+    for day in (1, 0):
+        warehouse.append(REQUEST_LOG, days_ago(day))
+        assert warehouse.maintain("--only", "bronze.request_log").exit_code == 0
+    entries = {file.name for file in log.glob("0*.*")}
+    for file in log.iterdir():
+        os.utime(file, (time.time() - 8 * 24 * HOUR_S,) * 2)
+
+    warehouse.maintain("--only", "bronze.request_log")
+    assert entries <= {file.name for file in log.iterdir()}
+
+    warehouse.append(REQUEST_LOG, days_ago(0))
+    assert "expired entries of the log" in warehouse.maintain("--only", "bronze.request_log").stderr
+
+
 def test_days_of_an_unfinished_batch_stay_in_bronze(warehouse):
     """Silver may lack its lines, and the topic may have deleted them."""
     checkpoint = checkpoint_of(Settings.load(warehouse.conf), LINES)
