@@ -209,7 +209,10 @@ class GoldReader:
         with self._db.cursor() as db:
             # For an Arrow table, DuckDB would bind the query twice, which takes longer than to read few rows.
             found = self._run(
-                db, self._limited(query), parameters, lambda text: db.execute(text, dict(parameters)).fetchall()
+                db,
+                self._limited(query),
+                parameters,
+                lambda text: db.execute(text, dict(parameters)).fetchall(),
             )
             names = [column[0] for column in db.description]
         self._check_rows(len(found))
@@ -253,7 +256,10 @@ class GoldReader:
         target = f"TO '{path}' (FORMAT {path.suffix.removeprefix('.')})"
         with self._db.cursor() as db:
             copied = self._run(
-                db, self._limited(statement), {}, lambda text: db.execute(f"COPY ({text}) {target}").fetchall()
+                db,
+                self._limited(statement),
+                {},
+                lambda text: db.execute(f"COPY ({text}) {target}").fetchall(),
             )
         self._check_rows(copied[0][0] if copied else 0)
 

@@ -134,7 +134,7 @@ def test_a_file_that_is_not_committed_yet_stays_if_the_clock_was_set_forward(war
 
 
 def test_entries_of_the_log_stay_for_a_reader_if_the_clock_was_set_forward(warehouse):
-    """A stopped build-gold has the list of files, and reads the checkpoint of that version when it goes on."""
+    """A stopped build-gold has the list of files, and goes on with the checkpoint of that version."""
     log = warehouse.where(REQUEST_LOG) / "_delta_log"
     for day in (1, 0):
         warehouse.append(REQUEST_LOG, days_ago(day))
