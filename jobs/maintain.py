@@ -21,6 +21,7 @@ from conf.exit_codes import ExitCode
 from conf.progress import Progress, first_line
 from conf.settings import Maintain, Settings
 from engine.maintain.table import TableMaintenance, UnconfirmedError
+from engine.process.disk import full_disk_message
 from engine.process.job import job, wrong_use
 from engine.process.lease import MAINTENANCE, lease
 from engine.process.signals import interrupt_on_signals
@@ -168,7 +169,9 @@ def _maintained(
         progress.say(f"{name} failed: {error}")
         return None
     except (DeltaError, OSError, ValueError) as error:
-        progress.say(f"{name} failed: {first_line(str(error))}; run it again, nothing is half done")
+        full = full_disk_message(settings, error)
+        why = full or f"{first_line(str(error))}; run it again, nothing is half done"
+        progress.say(f"{name} failed: {why}")
         return None
     return None if is_refused else one.has_work
 

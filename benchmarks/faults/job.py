@@ -20,6 +20,7 @@ INGEST, GOLD, MAINTAIN = "ingest", "build-gold", "maintain"
 QUERIES = {INGEST: "ingest_*", GOLD: "build_gold*"}
 VICTIMS = ("all", "python", "jvm")
 ENDS_WITHIN_S = 240.0
+ENDS_BY_KILL_S = 10.0
 LOOK_EVERY_S = 0.05
 
 
@@ -125,9 +126,17 @@ class Job:
         return self._process.returncode if self.ended(ENDS_WITHIN_S) else None
 
     def _kill_children(self) -> None:
-        for child in self._children:
+        """Kill the JVM and its Python workers, also those younger than `_children`; wait for their end."""
+        children = [process for process in psutil.process_iter() if self._is_of_session(process)]
+        for child in children:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
+        psutil.wait_procs(children, timeout=ENDS_BY_KILL_S)
+
+    def _is_of_session(self, process: psutil.Process) -> bool:
+        with suppress(ProcessLookupError):
+            return process.pid != self.pid and os.getsid(process.pid) == self.pid
+        return False
 
     def _finished(self) -> int:
         return sum(_newest(folder / "commits") + 1 for folder in self._queries())
@@ -138,8 +147,8 @@ class Job:
 
 
 @contextmanager
-def standing_still(jobs: Sequence[Job]) -> Iterator[None]:
-    """Stop all processes of the jobs that run, and let them go on after the block."""
+def standing_still(jobs: Sequence[Job]) -> Iterator[bool]:
+    """Stop all processes of the jobs that run, and let them go on after the block; yield whether any runs."""
     stopped = list[psutil.Process]()
     try:
         for _ in range(2):  # a process may have started another one before it stopped
@@ -147,7 +156,7 @@ def standing_still(jobs: Sequence[Job]) -> Iterator[None]:
                 with suppress(psutil.NoSuchProcess):
                     process.suspend()
                     stopped.append(process)
-        yield
+        yield bool(stopped)
     finally:
         for process in stopped:
             with suppress(psutil.NoSuchProcess):

@@ -58,6 +58,7 @@ class Site:
         """Create the topics; with several replicas, `min.insync.replicas` is one less."""
         self.folder, self.ledger = folder, list[Acked]()
         self._unplaced = list[tuple[Message, PublishedLine]]()  # acknowledged without an offset
+        self.not_in_topic = 0  # of those; a collector publishes them again
         self._bootstrap, self._prefix = bootstrap_servers, f"faults-{uuid.uuid4().hex[:8]}."
         quiet = {"log_level": "2"}  # Some faults stop brokers, which librdkafka would log.
         self._producer = Producer(
@@ -106,7 +107,9 @@ class Site:
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
         for message, line in self._unplaced:
-            self.ledger += self._found(message, line)
+            found = self._found(message, line)
+            self.not_in_topic += not found
+            self.ledger += found
         self._unplaced.clear()
 
     def close(self) -> None:

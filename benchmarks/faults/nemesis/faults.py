@@ -4,7 +4,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from benchmarks.faults.edge.three_brokers import ThreeBrokers
 from benchmarks.faults.full_disk import fill, free
-from benchmarks.faults.job import GOLD, INGEST, MAINTAIN, VICTIMS, standing_still
+from benchmarks.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, VICTIMS, standing_still
 from benchmarks.faults.nemesis.host import JobHost
 from benchmarks.faults.nemesis.schedule import FaultKind
 from benchmarks.faults.nemesis.supervisor import STREAMS, WORDS, Supervisor, is_at_work
@@ -38,6 +38,9 @@ COLLECTOR_STEPS_S = (-5 * DAY_S, -HOUR_S, -MINUTE_S, MINUTE_S, HOUR_S / 2)
 
 CHECKPOINT_EVERY = 20
 """In versions. A writer keeps the newest three checkpoints, and a reader may be stopped for half a minute."""
+
+COMES_TO_WORK_S = 30.0
+"""How long a fault waits for a stream that has finished a batch since its start."""
 
 LEFT_PAGES = (0, 2, 5, 15, 60)
 SLOW_S = (0.02, 0.1, 0.5)
@@ -69,9 +72,26 @@ class FaultTargets:
     power: PowerDisk
     hosts: Mapping[str, JobHost]
     supervisor: Supervisor
-    brokers: set[int]  # those that no fault has
+    left_pages: int | None = None  # of the full disk; None: it is not full
     at_disk: threading.Lock = field(default_factory=threading.Lock)
-    at_brokers: threading.Lock = field(default_factory=threading.Lock)
+    _taken: set[str] = field(default_factory=set)  # what a fault has now
+    _at_taken: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def taking(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield the first of these that no other fault has, and keep it during the block; '' without any."""
+        with self._at_taken:
+            name = next((name for name in names if name not in self._taken), "")
+            self._taken.add(name)
+        try:
+            yield name
+        finally:
+            self._taken.discard(name)
+
+    def running(self, words: Sequence[str]) -> list[str]:
+        """Return the jobs of these that run now."""
+        jobs = ((word, self.supervisor.jobs.get(word)) for word in words)
+        return [word for word, job in jobs if job is not None and job.code is None]
 
     def synced(self, folder: Path) -> None:
         """Sync a folder with all files, so that a power cut does not undo what a fault did there."""
@@ -95,64 +115,72 @@ def stopped(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Stop a job with its JVM, and let it go on."""
     word = dice.choice(STREAMS)
     job = targets.supervisor.jobs.get(word)
-    with standing_still([job] if job else []):
-        yield word if job else ""
+    with standing_still([job] if job else []) as is_there:
+        yield word if is_there else ""
 
 
 @contextmanager
 def full_disk(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Fill the disk of warehouse and checkpoints up to a few pages, and free it."""
     left = dice.choice(LEFT_PAGES)
-    with targets.at_disk:
-        fill(targets.disk, left)
-    try:
-        yield f"{left} pages left"
-    finally:
+    with targets.taking(["disk"]) as is_free:
+        if not is_free:
+            yield ""
+            return
         with targets.at_disk:
-            free(targets.disk)
+            fill(targets.disk, left)
+            targets.left_pages = left
+        try:
+            yield f"{left} pages left"
+        finally:
+            with targets.at_disk:
+                targets.left_pages = None
+                free(targets.disk)
 
 
 @contextmanager
 def broker_lost(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Freeze a broker, or kill it and start it again."""
-    with targets.at_brokers:
-        broker_id = dice.choice(sorted(targets.brokers)) if targets.brokers else 0
-        targets.brokers -= {broker_id}
-    if not broker_id:
-        yield ""
-        return
-    try:
+    ids = targets.cluster.ids
+    with targets.taking([f"broker {broker_id}" for broker_id in dice.sample(ids, len(ids))]) as broker:
+        if not broker:
+            yield ""
+            return
+        broker_id = int(broker.removeprefix("broker "))
         if dice.random() < 0.5:
             with targets.cluster.frozen(broker_id):
-                yield f"broker {broker_id} frozen"
+                yield f"{broker} frozen"
             return
         targets.cluster.kill(broker_id)
         try:
-            yield f"broker {broker_id} killed"
+            yield f"{broker} killed"
         finally:
             targets.cluster.start(broker_id)
-    finally:
-        targets.brokers.add(broker_id)
 
 
 @contextmanager
 def clock_stepped(targets: FaultTargets, dice: Random) -> Iterator[str]:
-    """Step the clock of a job or of the collector, and step it back."""
-    name = dice.choice((*WORDS, COLLECTOR))
-    step_s = dice.choice(COLLECTOR_STEPS_S if name == COLLECTOR else STEPS_S) * dice.uniform(0.5, 1.0)
-    step = targets.producer.step_clock if name == COLLECTOR else targets.hosts[name].step_clock
-    step(step_s)
-    try:
-        yield f"{name} {step_s:+.0f} s"
-    finally:
-        step(0.0)
+    """Step the clock of a job that runs or of the collector, and step it back."""
+    hosts = [*targets.running(tuple(WORDS)), COLLECTOR]
+    with targets.taking([f"clock of {host}" for host in dice.sample(hosts, len(hosts))]) as clock:
+        if not clock:
+            yield ""
+            return
+        name = clock.removeprefix("clock of ")
+        step_s = dice.choice(COLLECTOR_STEPS_S if name == COLLECTOR else STEPS_S) * dice.uniform(0.5, 1.0)
+        step = targets.producer.step_clock if name == COLLECTOR else targets.hosts[name].step_clock
+        step(step_s)
+        try:
+            yield f"{name} {step_s:+.0f} s"
+        finally:
+            step(0.0)
 
 
 @contextmanager
 def torn(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Kill a stream at work, and tear a file of its state that its next start repairs."""
-    word, how = dice.choice(STREAMS), dice.choice(HOW)
-    if not is_at_work(targets.supervisor.jobs.get(word)):
+    word, how = _at_work(targets, dice), dice.choice(HOW)
+    if not word:
         yield ""
         return
     with targets.supervisor.dead(word, MAINTAIN):
@@ -164,6 +192,16 @@ def torn(targets: FaultTargets, dice: Random) -> Iterator[str]:
         except FileNotFoundError:  # a power cut has taken it
             hit = ""
     yield hit
+
+
+def _at_work(targets: FaultTargets, dice: Random) -> str:
+    """Wait for a stream that has finished a batch since its start; return '' if there is none in time."""
+    give_up_at = time.monotonic() + COMES_TO_WORK_S
+    while time.monotonic() < give_up_at:
+        if words := [word for word in STREAMS if is_at_work(targets.supervisor.jobs.get(word))]:
+            return dice.choice(words)
+        time.sleep(LOOK_EVERY_S)
+    return ""
 
 
 def repairable(word: str, written: JobsWarehouse) -> list[Damage]:
@@ -210,20 +248,27 @@ def power_cut(targets: FaultTargets, dice: Random) -> Iterator[str]:
         targets.power.cut(dice)
         checkpoint_whole_often(targets.written.root, CHECKPOINT_EVERY)
         targets.power.seal()
-    yield f"{targets.power.lost - before} files and folders lost"
+        if targets.left_pages is not None:
+            fill(targets.disk, targets.left_pages)
+    lost = targets.power.lost - before
+    yield f"{lost} files and folders lost" if lost else ""
 
 
 @contextmanager
 def slow_disk(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Let each fsync of the jobs take longer."""
     seconds = dice.choice(SLOW_S)
-    for host in targets.hosts.values():
-        host.slow_syncs(seconds)
-    try:
-        yield f"{seconds * 1e3:g} ms for each fsync"
-    finally:
+    with targets.taking(["syncs"]) as is_free:
+        if not is_free:
+            yield ""
+            return
         for host in targets.hosts.values():
-            host.slow_syncs(0.0)
+            host.slow_syncs(seconds)
+        try:
+            yield f"{seconds * 1e3:g} ms for each fsync"
+        finally:
+            for host in targets.hosts.values():
+                host.slow_syncs(0.0)
 
 
 FAULTS: dict[FaultKind, Fault] = {

@@ -9,6 +9,7 @@ import random
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -57,8 +58,11 @@ class RoundOutcome:
 
     wrong: list[str]
     faults: list[FaultRecord]
+    planned: dict[str, int]  # faults of each kind; some find nothing to hit
     ends: dict[str, int]
+    excused: dict[str, int]  # how often each sentence of an end was explained by a fault
     records: int
+    not_in_topic: int  # reported as delivered by librdkafka, without an offset
 
 
 def play(cluster: ThreeBrokers, folder: Path, seed: str, for_s: float, show: Show) -> RoundOutcome:
@@ -66,7 +70,8 @@ def play(cluster: ThreeBrokers, folder: Path, seed: str, for_s: float, show: Sho
     folder.mkdir(parents=True)
     with small_disk(folder / "disk", DISK_MIB) as disk, _targets(cluster, folder, disk) as (site, targets):
         game = _Game(site, targets, seed, folder)
-        game.through(schedule(seed, for_s), for_s, show)
+        planned = schedule(seed, for_s)
+        game.through(planned, for_s, show)
         show(f"round {seed}: healed; comparing with the twin")
         wrong = game.wrong + targets.supervisor.wrong
         wrong += verdict(site, targets.written)
@@ -75,8 +80,11 @@ def play(cluster: ThreeBrokers, folder: Path, seed: str, for_s: float, show: Sho
         outcome = RoundOutcome(
             wrong=wrong,
             faults=sorted(game.faults, key=lambda fault: fault.began_s),
+            planned=Counter(fault.kind for fault in planned),
             ends=dict(targets.supervisor.ends),
+            excused=dict(targets.supervisor.excused),
             records=len(site.ledger),
+            not_in_topic=site.not_in_topic,
         )
         site.close()
     if not wrong:
@@ -133,7 +141,6 @@ def _targets(cluster: ThreeBrokers, folder: Path, disk: Path) -> Iterator[tuple[
                 power=power,
                 hosts=hosts,
                 supervisor=supervisor,
-                brokers=set(cluster.ids),
             ),
         )
     finally:

@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -26,11 +28,13 @@ from benchmarks.faults.nemesis.schedule import LASTS_S, FaultKind, schedule
 from benchmarks.faults.nemesis.supervisor import Supervisor, may_end
 from benchmarks.faults.site import Acked
 from engine.delta import tables
+from engine.streams.audit.findings import StateError
 from schemas.bronze import REQUEST_LOG
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from transforms.frames import arrow_of
 
 TOPIC = "t.request-log"
+TORN = "read log: /w/silver/requests/_delta_log/7.json is torn; nothing was written: x"
 VALUES = (b"one", b"two", b"three")
 LEDGER = [
     Acked(TOPIC, 0, offset, f"p/{offset}", hashlib.sha256(value).hexdigest())
@@ -109,9 +113,16 @@ def test_the_clock_of_a_host_steps_and_its_disk_slows_down_while_a_process_runs(
         ("ingest", 6, "the disk is full: /w", [FaultKind.SLOW_DISK, FaultKind.CLOCK], False),
         ("ingest", 6, "something else", [FaultKind.FULL_DISK], False),
         ("ingest", 1, "ingest stopped: broker transport failure", [FaultKind.BROKER], True),
-        ("build-gold", 1, "build-gold stopped: x", [FaultKind.BROKER], False),
-        ("build-gold", 5, "a log is torn", [FaultKind.POWER], True),
-        ("ingest", 5, "a log is torn", list(FaultKind), False),
+        ("ingest", 1, "ingest stopped: KeyError: 'cluster_id'", [FaultKind.BROKER], False),
+        ("build-gold", 1, "build_gold stopped: broker transport failure", [FaultKind.BROKER], False),
+        ("build-gold", 5, TORN, [FaultKind.POWER], True),
+        ("build-gold", 5, TORN, [FaultKind.BROKER], False),
+        ("build-gold", 5, "the state is odd", [FaultKind.POWER], False),
+        ("ingest", 5, TORN, list(FaultKind), False),
+        ("maintain", 1, f"silver.requests failed: {TORN}", [FaultKind.TORN], True),
+        ("maintain", 1, "silver.requests failed: the disk is full: /w", [FaultKind.FULL_DISK], True),
+        ("maintain", 1, "silver.requests failed: 12 live files deleted", list(FaultKind), False),
+        ("maintain", 1, "AssertionError", list(FaultKind), False),
         ("ingest", 3, "Kafka lost lines", list(FaultKind), False),
         ("ingest", -9, "", list(FaultKind), False),
         ("ingest", -11, "", list(FaultKind), False),
@@ -119,6 +130,29 @@ def test_the_clock_of_a_host_steps_and_its_disk_slows_down_while_a_process_runs(
 )
 def test_only_a_fault_that_explains_an_end_excuses_it(word, code, line, kinds, is_excused):
     assert may_end(word, code, line, kinds) == is_excused
+
+
+def test_what_a_job_says_of_a_torn_file_is_recognized():
+    error = StateError(
+        Path("/w/silver/requests/_delta_log/7.json"), "read log", "is torn", "start the ingest"
+    )
+    assert re.search(supervisor.DAMAGED, str(error))
+
+
+def test_each_table_that_maintain_could_not_do_must_be_explained():
+    there = supervised()
+    lines = [
+        f"silver.requests failed: {TORN}",
+        "silver.topics failed: 3 live files deleted",
+        "bronze.x: merged",
+    ]
+    with there.expecting(FaultKind.TORN):
+        there._judge(EndedJob("maintain", 1, "\n".join(lines)))
+
+    assert [wrong.partition(": ")[2] for wrong in there.wrong] == [lines[1]]
+    assert there.excused == {
+        "maintain 1: silver.requests failed: read log: … is torn; nothing was written: x": 1
+    }
 
 
 class EndedJob:
@@ -237,8 +271,11 @@ def fault(kind, began_s, ended_s):
 OUTCOME = RoundOutcome(
     wrong=["request_log: 1 lost, first x"],
     faults=[fault("SIGSTOP", 1.0, 5.0), fault("kill -9", 3.0, 3.0), fault("kill -9", 9.0, 9.5)],
+    planned={"SIGSTOP": 1, "kill -9": 3},
     ends={"ingest -9": 2},
+    excused={"ingest 6: the disk is full": 1},
     records=7_000,
+    not_in_topic=0,
 )
 
 
@@ -261,12 +298,40 @@ def test_the_section_has_each_run_and_stays_when_the_campaign_writes_the_page(tm
 
     assert "| 7 | 10 | 1 | 3 | 2 | 7,000 | 1 | 0 | 0 | 0 |" in text
     assert "| 8 | 10 | 1 | 3 | 2 | 7,000 | 1 | 0 | 0 | 0 |" in text
-    assert "| kill -9 | 4 | 0.2 | 0.5 |" in text
+    assert "| kill -9 | 6 | 4 | 0.2 | 0.5 |" in text
+    assert "| 2 | ingest 6: the disk is full |" in text
     assert "Ends of jobs, by exit code: ingest -9: 4." in text
     pages.write(written, {page.NEMESIS: text}, head="# old\n")
     pages.write(written, {page.NEMESIS: ""}, head="# new\n")
     assert written.read_text().startswith("# new\n")
     assert "| 8 | 10 | 1 | 3 |" in written.read_text()
+
+
+def test_figures_are_of_the_runs_of_the_newest_code(tmp_path):
+    older = replace(a_run(seed=6), code="older", not_in_topic=3)
+    text = results.section([older, a_run()])
+
+    assert "| 6 | 10 | 1 | 3 |" in text
+    assert "10 minutes, 3 faults" in text
+    assert "| kill -9 | 3 | 2 |" in text
+    assert "librdkafka" not in text
+    assert "librdkafka reported 3 records" in results.section([a_run(), older])
+
+
+def test_a_kind_that_never_happened_is_wrong():
+    kinds = {"SIGSTOP": [1.0]}
+    assert results.never_happened({"SIGSTOP": 3, "torn file": 2}, kinds) == []
+    assert results.never_happened({"SIGSTOP": 3, "torn file": 3}, kinds) == [
+        "3 faults were planned and none hit anything: torn file"
+    ]
+    assert results.never_happened({"SIGSTOP": 2}, {}) == ["none of 2 planned faults hit anything"]
+
+
+def test_a_run_without_a_fault_ends_the_command_with_1(command):
+    code, output, _ = command(lambda *_: replace(OUTCOME, wrong=[], faults=[]), "--for", "2m", "--no-page")
+
+    assert code == 1
+    assert "none of 4 planned faults hit anything" in output
 
 
 @pytest.fixture
@@ -307,7 +372,7 @@ def test_a_loss_ends_the_command_with_1_and_its_sentence(command, tmp_path):
 
 
 def test_a_run_that_finds_nothing_ends_with_0_and_may_leave_the_page_alone(command, tmp_path):
-    nothing = RoundOutcome(wrong=[], faults=OUTCOME.faults, ends={}, records=1)
+    nothing = replace(OUTCOME, wrong=[])
     code, output, _ = command(lambda *_: nothing, "--for", "2m", "--no-page")
 
     assert code == 0
