@@ -307,7 +307,7 @@ def test_the_section_has_each_run_and_stays_when_the_campaign_writes_the_page(tm
     assert "| 8 | 10 | 1 | 3 |" in written.read_text()
 
 
-def test_figures_are_of_the_runs_of_the_newest_code(tmp_path):
+def test_figures_are_of_the_runs_of_the_newest_code():
     older = replace(a_run(seed=6), code="older", not_in_topic=3)
     text = results.section([older, a_run()])
 
