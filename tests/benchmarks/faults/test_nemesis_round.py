@@ -11,6 +11,7 @@ from benchmarks.faults.nemesis import round as one_round
 from benchmarks.faults.nemesis import supervisor as supervision
 from benchmarks.faults.nemesis.schedule import FaultKind, PlannedFault
 from benchmarks.faults.nemesis.supervisor import Supervisor
+from benchmarks.faults.site import Site
 
 NO_BROKER = OSError("no such broker")
 
@@ -136,6 +137,17 @@ def test_a_producer_that_fails_is_wrong(play):
 
 def test_jobs_that_do_not_take_the_rest_are_wrong(play):
     assert play(is_read=False).wrong[0] == "the jobs did not take the rest within 0.5 s"
+
+
+def test_a_record_that_is_reported_as_delivered_and_not_in_its_topic_is_counted():
+    site = Site.__new__(Site)
+    site.ledger, site.not_in_topic, site._unplaced = [], 0, [("reported", "line"), ("reported", "lost")]
+    site._producer = SimpleNamespace(flush=lambda _s: 0)
+    site._found = lambda _message, line: [] if line == "lost" else [line]
+
+    site.publish([])
+
+    assert (site.ledger, site.not_in_topic) == (["line"], 1)
 
 
 class LastJob:

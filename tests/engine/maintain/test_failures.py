@@ -3,14 +3,18 @@
 import shutil
 
 import pytest
+from deltalake.exceptions import DeltaError
 from typer.testing import CliRunner
 
 from benchmarks.faults import oracles
+from engine.maintain.table import TableMaintenance
 from engine.process.lease import MAINTENANCE, lease
 from schemas.bronze import REQUEST_LOG
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver.requests import REQUESTS
 from tests.engine.maintain.made_tables import app, days_ago
+
+DELTA_OF_FULL_DISK = DeltaError("Generic LocalFileSystem error\n\nNo space left on device (os error 28)")
 
 
 @pytest.mark.parametrize("point", ["optimize-begun:1+5", "optimize-committed", "retention-noted"])
@@ -97,6 +101,24 @@ def test_a_table_that_cannot_be_read_does_not_stop_the_others(warehouse):
 
     assert result.exit_code == 1
     assert "bronze.request_log failed: " in result.stderr
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+def test_a_full_disk_is_named_and_does_not_stop_the_other_tables(warehouse, monkeypatch):
+    """Unused files of another table may free space; delta-rs names the cause in its last line."""
+    warehouse.append(REQUESTS, days_ago(1))
+    compact = TableMaintenance.compact
+
+    def full(one):
+        if one._table is REQUEST_LOG:
+            raise DELTA_OF_FULL_DISK
+        compact(one)
+
+    monkeypatch.setattr(TableMaintenance, "compact", full)
+    result = warehouse.maintain()
+
+    assert result.exit_code == 1
+    assert f"bronze.request_log failed: the disk is full: {warehouse.root} (warehouse, " in result.stderr
     assert warehouse.files(REQUESTS) == {days_ago(1): 1}
 
 
