@@ -24,7 +24,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from collectors.log_files.lines import RawLine
 from collectors.scrape import Scrape
-from conf.kafka_refusals import Refusals
+from conf.kafka_refusals import Refusals, answer_of
 from conf.kafka_security import PLAINTEXT, KafkaSecurity
 from conf.names import Kind
 from conf.settings import ScrapedEndpoint
@@ -67,13 +67,13 @@ def poll(
     try:
         cluster = client.list_topics(timeout=TIMEOUT_S)
         polled_at_ns = time.time_ns()
-        nodes = client.describe_cluster(request_timeout=TIMEOUT_S).result(timeout=TIMEOUT_S).nodes
+        nodes = answer_of(client.describe_cluster(request_timeout=TIMEOUT_S), TIMEOUT_S).nodes
         brokers = _described(client, ResourceType.BROKER, map(str, cluster.brokers), RATES, per_call=1)
         topics = None
         if may_be_listed or any(brokers.values()):
             listed = _described(client, ResourceType.TOPIC, cluster.topics, LISTS, per_call=TOPICS_PER_CALL)
             topics = {name: settings for name, settings in listed.items() if settings}
-    except (KafkaException, TimeoutError, ValueError) as error:
+    except (KafkaException, ValueError) as error:
         client.poll(0)  # calls `refusals`
         message = f"{bootstrap_servers}: {refusals.first or error}"
         raise PollError(message) from error
@@ -108,7 +108,7 @@ def _described(
     for first in range(0, len(every), per_call):
         answers = client.describe_configs(every[first : first + per_call], request_timeout=TIMEOUT_S)
         for resource, answer in answers.items():
-            entries = answer.result(timeout=TIMEOUT_S)
+            entries = answer_of(answer, TIMEOUT_S)
             # Defaults are left out: they mean no throttle (a rate of Long.MAX_VALUE, an empty list).
             found = {name: entries[name] for name in wanted if name in entries}
             described[resource.name] = {

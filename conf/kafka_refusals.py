@@ -1,12 +1,37 @@
-"""The reason why brokers refuse a librdkafka client; its exceptions say only that no broker answers."""
+"""Why brokers do not answer a librdkafka client: a refusal, or nothing in time."""
 
-from confluent_kafka import KafkaError
+from concurrent.futures import Future
+from typing import TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+Answer = TypeVar("Answer")
 
 REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001 (librdkafka's names)
 
 
+def answer_of(request: "Future[Answer]", timeout_s: float) -> Answer:
+    """
+    Return the answer of an AdminClient's request that has this timeout.
+
+    Raises:
+        KafkaException: there is none; also if librdkafka itself does not say so in time, of which Python's
+            own error has no text.
+
+    """
+    try:
+        return request.result(timeout_s)
+    except TimeoutError as error:
+        text = f"no broker has answered for {timeout_s:g} s"
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, text)) from error  # noqa: SLF001 (librdkafka's)
+
+
 class Refusals:
-    """The error callback of one client. It keeps the first failed login or TLS handshake."""
+    """
+    The error callback of one client. It keeps the first failed login or TLS handshake.
+
+    The client's exceptions say only that no broker answers.
+    """
 
     def __init__(self) -> None:
         """Keep nothing yet."""

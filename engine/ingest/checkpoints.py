@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPart
 from confluent_kafka.admin import AdminClient
 
 from conf.exit_codes import CommandError
-from conf.kafka_refusals import Refusals
+from conf.kafka_refusals import Refusals, answer_of
 from conf.kafka_security import KafkaSecurity
 from conf.settings import Telemetry
 from engine.ingest.losses import LostOffsets, OffsetsReusedError, TopicRecreatedError, TruncatedError
@@ -124,7 +124,7 @@ def topic_id(telemetry: Telemetry, topic: str, timeout_s: float = ANSWER_TIMEOUT
     admin, refusals = admin_of(telemetry)
     future = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)[topic]
     try:
-        return str(future.result(timeout_s).topic_id).translate(KAFKA_BASE64)
+        return str(answer_of(future, timeout_s).topic_id).translate(KAFKA_BASE64)
     except KafkaException as error:
         admin.poll(0)  # calls `refusals`
         message = (

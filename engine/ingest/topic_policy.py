@@ -6,6 +6,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
 from conf.exit_codes import WrongUseError
+from conf.kafka_refusals import answer_of
 from conf.settings import Settings, Telemetry
 from engine.ingest.checkpoints import ANSWER_TIMEOUT_S, NoTopicError, admin_of, reason_of
 from engine.ingest.positions import topics_of
@@ -74,7 +75,7 @@ def policies(telemetry: Telemetry, topics: Sequence[str]) -> dict[str, Policy | 
     found: dict[str, Policy | str] = {}
     for resource, answer in asked.items():
         try:
-            entries = answer.result(ANSWER_TIMEOUT_S)
+            entries = answer_of(answer, ANSWER_TIMEOUT_S)
         except KafkaException as error:
             code = error.args[0].code()
             if code == KafkaError.UNKNOWN_TOPIC_OR_PART:

@@ -85,7 +85,7 @@ def failure(error: Exception, settings: Settings, name: str) -> tuple[str, int]:
     full = full_disk_message(settings, error)
     if full is not None:
         return f"{name} stopped: {full}", ExitCode.FULL
-    return f"{name} stopped: {cause(str(error))}", ExitCode.FAILED
+    return f"{name} stopped: {cause(str(error) or type(error).__name__)}", ExitCode.FAILED
 
 
 def cause(message: str) -> str:

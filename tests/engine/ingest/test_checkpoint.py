@@ -1,9 +1,11 @@
 """Comparison of a checkpoint with its topic; the broker's answers are stubs."""
 
+from concurrent.futures import Future
 from unittest.mock import Mock
 
 import pytest
 
+from conf.kafka_refusals import Refusals
 from conf.kafka_security import KafkaSecurity
 from conf.settings import Telemetry
 from engine.ingest import checkpoints
@@ -139,6 +141,13 @@ def test_ids_are_compared_as_kafka_writes_them(tmp_path, monkeypatch):
     answer.result.return_value.topic_id = "x" + LIBRDKAFKA[1:]
     with pytest.raises(TopicRecreatedError):
         check_same_topic(Telemetry(), TOPIC, tmp_path)
+
+
+def test_a_topic_id_that_never_comes_ends_with_the_reason(monkeypatch):
+    admin = Mock(describe_topics=lambda *_, **__: {TOPIC: Future()})
+    monkeypatch.setattr(checkpoints, "admin_of", lambda _: (admin, Refusals()))
+    with pytest.raises(NoTopicError, match=f"cannot describe {TOPIC}: no broker has answered for 0"):
+        checkpoints.topic_id(Telemetry(), TOPIC, 0.1)
 
 
 @pytest.mark.parametrize("stored", [NO_ID, ID])

@@ -1,5 +1,6 @@
 """The policy of telemetry topics at the start; on a real broker: tests/live/test_kafka_losses.py."""
 
+from concurrent.futures import Future
 from unittest.mock import Mock
 
 import pytest
@@ -77,3 +78,12 @@ def test_a_topic_that_does_not_exist_has_no_policy(said):
 def test_a_cluster_that_does_not_answer_stops_the_job(said):
     with pytest.raises(NoTopicError, match="does not answer"):
         said(error=KafkaError._TIMED_OUT)
+
+
+def test_an_answer_that_never_comes_ends_with_the_reason(monkeypatch):
+    """Python's own error of a late answer has no text: the ingest stopped with "unknown error"."""
+    monkeypatch.setattr(topic_policy, "ANSWER_TIMEOUT_S", 0.1)
+    admin = Mock(describe_configs=lambda *_, **__: {Mock(): Future()})
+    monkeypatch.setattr(topic_policy, "admin_of", lambda _: (admin, Refusals()))
+    with pytest.raises(NoTopicError, match="does not answer: Failed to get metadata"):
+        check_policies(Settings(), lambda _: None)

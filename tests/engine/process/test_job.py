@@ -64,6 +64,7 @@ def test_a_full_disk_behind_another_error_is_reported_too(settings):
 
     assert failure(error, settings, "ingest")[1] == ExitCode.FULL
     assert failure(ValueError("other"), settings, "ingest") == ("ingest stopped: other", ExitCode.FAILED)
+    assert failure(TimeoutError(), settings, "ingest")[0] == "ingest stopped: TimeoutError"
 
 
 def test_a_failure_ends_the_job_with_one_line_and_its_code(settings, capsys):
