@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001 (librdkafka's names)
 
 
-def answer_of(request: "Future[Answer]", timeout_s: float) -> Answer:
+def answer_of(request: Future[Answer], timeout_s: float) -> Answer:
     """
     Return the answer of an AdminClient's request that has this timeout.
 
