@@ -81,7 +81,8 @@ def main(
     run = results.run_of(outcomes, wrong, seed=seed, began_at=began_at, for_s=for_s)
     if page:
         pages.write(PAGE, {NEMESIS: results.section(results.add(RESULTS, run))})
-    print("\n".join([run.summary, *(run.wrong or ["nothing lost, doubled or wrong"])]))
+    excused = (f"explained {n} times: {end}" for end, n in run.excused.items())
+    print("\n".join([run.summary, *excused, *(run.wrong or ["nothing lost, doubled or wrong"])]))
     raise typer.Exit(EXIT_WRONG if run.wrong else 0)
 
 

@@ -366,6 +366,7 @@ def test_a_loss_ends_the_command_with_1_and_its_sentence(command, tmp_path):
 
     assert code == 1
     assert "request_log: 1 lost, first x" in output
+    assert "explained 2 times: ingest 6: the disk is full" in output
     assert seeds == [("7/0", 600.0), ("7/1", 300.0)]
     assert played == ["stop"]
     assert "| 7 | 15 | 2 | 6 |" in (tmp_path / "faults.md").read_text()
