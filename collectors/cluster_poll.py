@@ -32,6 +32,8 @@ from conf.settings import ScrapedEndpoint
 log = logging.getLogger(__name__)
 
 NODE = "cluster"
+SOURCE = f"kafka://{NODE}"
+"""Of each poll: the bootstrap servers have addresses."""
 TIMEOUT_S = 15.0
 TOPICS_PER_CALL = 200
 
@@ -155,9 +157,7 @@ class ClusterPoller(threading.Thread):
             self._may_be_listed = bool(document["topics"])
             position = f"{NODE}/poll/{document['polled_at_ns']}"
             cluster_id = document["cluster_id"]
-            line = RawLine(
-                value, NODE, self._endpoint.url, position, Kind.CLUSTER.value, cluster_id=cluster_id
-            )
+            line = RawLine(value, NODE, SOURCE, position, Kind.CLUSTER.value, cluster_id=cluster_id)
         except PollError as error:
             log.warning("poll of the cluster failed: %s", error)
         return Scrape(self._endpoint, time.monotonic() - began, line)

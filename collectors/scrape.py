@@ -11,6 +11,7 @@ from queue import Full, Queue
 
 from collectors.bearer import bearer
 from collectors.log_files.lines import RawLine
+from collectors.sources import named_source
 from conf.names import Header, Kind
 from conf.settings import ScrapedEndpoint
 
@@ -35,10 +36,11 @@ class Scrape:
     line: RawLine | None
 
 
-def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLine:
+def scrape(endpoint: ScrapedEndpoint, *, source: str = "", timeout_s: float = TIMEOUT_S) -> RawLine:
     """
     Return one page of an exporter; its position contains the time of the request in epoch nanoseconds.
 
+    `source` is that of the line, by default the URL with the node's name instead of an address.
     A header marks an OpenMetrics page, because a truncated page lacks the last line `# EOF` that would.
 
     Raises:
@@ -69,7 +71,8 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
         raise ScrapeError(message)
     position = f"{endpoint.node}/scrape/{requested_at_ns}"
     headers = ((Header.CONTENT_TYPE.value, content_type.encode()),) if content_type == _OPENMETRICS else ()
-    return RawLine(value, endpoint.node, endpoint.url, position, Kind.METRICS.value, headers=headers)
+    source = source or named_source(endpoint.url, endpoint.node)
+    return RawLine(value, endpoint.node, source, position, Kind.METRICS.value, headers=headers)
 
 
 def _request(endpoint: ScrapedEndpoint) -> urllib.request.Request:
@@ -83,7 +86,7 @@ def _request(endpoint: ScrapedEndpoint) -> urllib.request.Request:
 class Scraper(threading.Thread):
     """A thread that scrapes one endpoint at a fixed interval; a slow endpoint skips scrapes."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the endpoint, the queue, the interval)
         self,
         endpoint: ScrapedEndpoint,
         results: Queue[Scrape],
@@ -91,14 +94,20 @@ class Scraper(threading.Thread):
         *,
         interval_s: float,
         once: bool,
+        source: str = "",
     ) -> None:
-        """Prepare the thread; with `once` it ends after one scrape. `results` is the collector's queue."""
+        """
+        Prepare the thread; with `once` it ends after one scrape. `results` is the collector's queue.
+
+        `source` is that of the lines (`collectors.sources`).
+        """
         super().__init__(name=f"scrape-{endpoint.node}", daemon=True)
         self._endpoint = endpoint
         self._results = results
         self._stop_event = stop
         self._interval_s = interval_s
         self._once = once
+        self._source = source
 
     def run(self) -> None:
         """Scrape until the stop event is set."""
@@ -114,7 +123,7 @@ class Scraper(threading.Thread):
         began = time.monotonic()
         line = None
         try:
-            line = scrape(self._endpoint)
+            line = scrape(self._endpoint, source=self._source)
         except ScrapeError as error:
             log.warning("scrape of %s failed: %s", self._endpoint.node, error)
         return Scrape(self._endpoint, time.monotonic() - began, line)

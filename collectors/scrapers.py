@@ -5,6 +5,7 @@ from queue import Queue
 
 from collectors.cluster_poll import ClusterPoller
 from collectors.scrape import Scrape, Scraper
+from collectors.sources import sources_of
 from conf.settings import Collector
 
 
@@ -12,9 +13,10 @@ def start_scrapers(
     collector: Collector, results: Queue[Scrape], stop: threading.Event, *, once: bool
 ) -> list[threading.Thread]:
     """Start the threads and return them; with `once` each ends after one attempt."""
-    interval_s = collector.scrape_interval_s
+    interval_s, endpoints = collector.scrape_interval_s, collector.endpoints
     scrapers: list[threading.Thread] = [
-        Scraper(endpoint, results, stop, interval_s=interval_s, once=once) for endpoint in collector.endpoints
+        Scraper(endpoint, results, stop, interval_s=interval_s, once=once, source=source)
+        for endpoint, source in zip(endpoints, sources_of(endpoints), strict=True)
     ]
     if collector.cluster_bootstrap_servers:
         scrapers.append(_poller(collector, results, stop, once=once))

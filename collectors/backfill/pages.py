@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from collectors.backfill.prometheus import PrometheusSeries
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
+from collectors.sources import named_source
 from conf.names import Kind
 from conf.settings import Prometheus
 
@@ -39,7 +40,7 @@ class _Page:
 class Pages:
     """Builds pages of about 1 MiB from the series of a window; the same series give the same pages."""
 
-    def __init__(self, settings: Prometheus, source: str) -> None:
+    def __init__(self, settings: Prometheus, url: str) -> None:
         """
         Compile the node patterns.
 
@@ -47,7 +48,7 @@ class Pages:
             ValueError: a pattern is not a regular expression, or its node refers to a group that it lacks.
 
         """
-        self._settings, self._source = settings, source
+        self._settings, self._source = settings, named_source(url, "prometheus")
         self.types: Mapping[str, str] = {}
         self._window = (0, 0)
         self._pages: dict[str, _Page] = {}

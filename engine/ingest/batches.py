@@ -79,6 +79,7 @@ def parser_options(settings: Settings) -> ParserOptions:
     return ParserOptions(
         identities=Identities(
             follower_listeners=ingest.follower_listeners,
+            controller_listeners=ingest.controller_listeners,
             follower_principals=ingest.follower_principals,
             own_principals=settings.own_principals,
             own_client_prefix=settings.telemetry.own_client_prefix,

@@ -12,7 +12,8 @@ LISTENERS = Table(
     name="listeners",
     about="Roles of listeners, from PRODUCE and FETCH requests that a broker served. One row per listener, "
     "role and UTC date of the responses. A fetch with a replica id over a listener that also serves clients "
-    "is no follower's, if another listener of the cluster serves followers alone on that date.",
+    "is no follower's, if another listener of the cluster serves followers alone on that date. A fetch of "
+    "the metadata topic over a listener that serves clients is never believed.",
     key=("cluster", "listener", "role", "logged_date"),
     schema=StructType(
         [

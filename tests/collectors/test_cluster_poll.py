@@ -121,6 +121,7 @@ def test_poller_hands_over_each_try(servers, is_told):
         document = json.loads(polled.line.value)
         assert polled.line.kind == Kind.CLUSTER.value
         assert polled.line.cluster_id == document["cluster_id"] == "A3UMX2uJTSWHqIFWNOVTbQ"
+        assert polled.line.source == "kafka://cluster"
         assert polled.line.position == f"cluster/poll/{document['polled_at_ns']}"
 
 

@@ -212,6 +212,15 @@ def pages(*series, **told):
     return made, [*made.add(series), *made.rest()]
 
 
+def test_the_source_of_a_page_has_no_address():
+    made = Pages(Prometheus(), "https://203.0.113.7:9090/prometheus")
+    made.begin(0, 600_000)
+
+    (line,) = [*made.add([PrometheusSeries(LABELS, [(1, "1")])]), *made.rest()]
+
+    assert line.source == "https://prometheus:9090/prometheus"
+
+
 def test_series_that_would_become_one_are_an_error_that_names_the_label():
     twice = [PrometheusSeries(LABELS | {"job": job}, [(1, "1")]) for job in ("kafka", "kafka-too")]
     with pytest.raises(SameSeriesError, match=r"b1: .* kafka_x, which differ in job \(kafka, kafka-too\)"):

@@ -247,12 +247,13 @@ def test_a_refused_record_ends_the_collector_and_no_position_passes_it(lab, tmp_
 
 def test_exporters_are_scraped_whole_and_one_that_is_away_stops_nothing(lab, tmp_path):
     url = f"http://127.0.0.1:{lab.brokers[0].exporter_port}/metrics"
+    source = url.replace("127.0.0.1", "broker-1")
     site = CollectorSite(lab, tmp_path, endpoints=(url, "http://127.0.0.1:1/metrics"))
 
     code, said = site.collected()
 
     ((headers, key, value),) = site.records("metrics")
-    assert (code, key, headers["kind"], headers["source"]) == (0, b"broker-1", "metrics", url)
+    assert (code, key, headers["kind"], headers["source"]) == (0, b"broker-1", "metrics", source)
     assert b"kafka_network_RequestMetrics" in value
     assert "content-encoding" not in headers
     assert headers["position"].startswith("broker-1/scrape/")

@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 from answers.exported.gold import ExportedGold
 from answers.gold.reader import GoldReader
 from answers.questions import QUESTIONS
+from collectors.sources import sources_of
 from conf.export import Export
-from conf.settings import Settings
+from conf.settings import ScrapedEndpoint, Settings
 from lab.topics import create_telemetry_topics
 from serving.ask.cli import ask
 from serving.dashboard.app import made
@@ -57,6 +58,12 @@ PAGE = (
     b'# TYPE kafka_server_produce_byte_rate gauge\nkafka_server_produce_byte_rate{user="canary-user",'
     b'client_id="canary-client"} 5\nkafka_server_fetcher_stats{clientId="ReplicaFetcherThread-0-1",'
     b'brokerHost="canary-host"} 1\nup{ip="203.0.113.7"} 1\nbad{client_id="canary-client"} x y z\n'
+    b'kafka_producer_app_info{id="canary-client"} 1\nkafka_lag{consumer_id="canary-client-8f1e",'
+    b'member_host="/203.0.113.7",group="canary-client"} 1\nkafka_x{broker="canary-host:9092",'
+    b'instance="canary-host:9404",remote="203.0.113.7",client="canary-client",server="canary-host"} 1\n'
+)
+(SOURCE,) = sources_of(
+    [ScrapedEndpoint(url="http://canary-user:x@canary-host:9404/metrics?of=203.0.113.7", node="broker-1")]
 )
 RUN = [
     *perf_lines.LINES,
@@ -112,7 +119,7 @@ class PrivateSite(IngestSite):
         self.send("client-log", [*CLIENT_LINES, *BAD])
         self.send("state-change", [*change_lines.LINES, *BAD])
         self.send("perf-test", RUN)
-        self.publish("metrics", [("broker-1/scrape/1795252768987716710", PAGE)])
+        self.publish("metrics", [("broker-1/scrape/1795252768987716710", PAGE)], source=SOURCE)
 
     def send(self, kind, lines, node="broker-1"):
         """Publish disguised lines."""

@@ -15,8 +15,11 @@ NO_ERROR = 0
 NEW_LEADER_ELECTED = 108
 """The controller's error for an accepted ISR change that moves a partition away from its leader."""
 
-IS_FOLLOWER = f"kind = 'follower' AND {IS_OTHERS} AND coalesce(error_code, {NO_ERROR}) = {NO_ERROR}"
-"""The condition of a follower's fetch that was served; the text form of a line has no error code."""
+IS_SERVED = f"{IS_OTHERS} AND coalesce(error_code, {NO_ERROR}) = {NO_ERROR}"
+"""The condition of a fetch that was served; the text form of a line has no error code."""
+
+IS_FOLLOWER = f"kind = 'follower' AND {IS_SERVED}"
+"""The condition of a follower's fetch that was served."""
 
 IS_ACCEPTED = f"coalesce(error_code, {NO_ERROR}) IN ({NO_ERROR}, {NEW_LEADER_ELECTED})"
 """The condition of an accepted ISR change."""
@@ -55,10 +58,26 @@ def is_follower(silver: Silver) -> str:
     return f"{IS_FOLLOWER} AND {is_over_brokers(silver)}"
 
 
+def is_raft(silver: Silver) -> str:
+    """
+    Return the condition of the raft fetches that count: served, and over a listener that serves no clients.
+
+    The listeners of controllers are none of the brokers' (`controller.listener.names`), so no client produces
+    or consumes over them.
+    """
+    clients = f"SELECT DISTINCT cluster, listener, logged_date FROM listeners WHERE role = '{CLIENT}'"
+    return f"kind = 'raft' AND {IS_SERVED} AND {_is_over_others(silver, clients)}"
+
+
 def is_over_brokers(silver: Silver) -> str:
     """Return the condition that a replica id over the listener of a request is believed."""
+    return _is_over_others(silver, foreign("listeners"))
+
+
+def _is_over_others(silver: Silver, unbelieved: str) -> str:
+    """Return the condition that a request came over a listener which the query does not return."""
     with connect({"listeners": silver.rows(LISTENERS, LISTENERS_COLUMNS)}) as db:
-        found = sorted(db.sql(foreign("listeners")).fetchall())
+        found = sorted(db.sql(f"FROM ({unbelieved}) WHERE listener IS NOT NULL").fetchall())
     if not found:
         return "true"
     rows = ", ".join(f"({text(cluster)}, {text(name)}, DATE '{day}')" for cluster, name, day in found)

@@ -20,13 +20,19 @@ NAMING = re.compile(
 
 HOSTS_FOLLOW = ("--bootstrap-server", "--bootstrap-servers", "--broker-list")
 
-OF_CLIENTS = frozenset(
+IN_CLEAR = frozenset(
     {
-        *("clientid", "user", "principal", "ip", "host", "hostname", "address"),
-        *("clienthost", "clientaddress", "remotehost", "remoteaddress", "brokerhost", "memberhost"),
+        *("topic", "partition", "isfuture", "name", "request", "quantile", "dimensionbrokerid"),
+        *("type", "attribute", "version", "error", "delayedoperation", "fetchertype"),
+        *("listener", "networkprocessor", "brokerid", "nodeid"),
+        *("area", "gc", "pool", "state", "le"),
     }
 )
-"""The names of metric labels that hold a client, a user or an address, without `-` and `_`, in lower case."""
+"""
+The metric labels whose values are not hashed, without `-` and `_`, in lower case: those that gold reads, tags
+of Kafka's MBeans, and those of the JVM and of histograms. No client can choose a value of them but a topic.
+Exporters put names and addresses of clients into many others: `id`, `consumer_id`, `broker` (HOST:PORT).
+"""
 
 OF_KAFKA = re.compile(
     r"kafka\.request\.logger|state\.change\.logger|(?:kafka|org\.apache)(?:\.\w+)*\.[A-Z][\w$]*"
@@ -101,29 +107,27 @@ def hash_logger(logger: str | None, key: str) -> str | None:
 
 def hash_labels(labels: list[tuple[str, str]], key: str) -> list[tuple[str, str]]:
     """
-    Return the labels of a metric with hashed client ids, users and addresses (`OF_CLIENTS`).
+    Return the labels of a metric, hashed except those of `IN_CLEAR`.
 
     >>> hash_labels([("client-id", "payroll"), ("topic", "orders")], "a secret key")
     [('client-id', 'client-2f4fe6b39db6a22c'), ('topic', 'orders')]
     """
-    return [(name, hash_client_id(value, key) if _is_of_clients(name) else value) for name, value in labels]
+    return [(name, value if _is_in_clear(name) else hash_client_id(value, key)) for name, value in labels]
 
 
 @lru_cache(maxsize=4_096)
-def _is_of_clients(label: str) -> bool:
-    return label.lower().replace("-", "").replace("_", "") in OF_CLIENTS
+def _is_in_clear(label: str) -> bool:
+    return label.lower().replace("-", "").replace("_", "") in IN_CLEAR
 
 
 def hash_tags(tags: dict[str, str], key: str) -> dict[str, str]:
     """
-    Return the tags of a client metric with a hashed client id.
+    Return the tags of a client metric, hashed as labels are.
 
     >>> hash_tags({"client-id": "payroll", "topic": "orders"}, "a secret key")
     {'client-id': 'client-2f4fe6b39db6a22c', 'topic': 'orders'}
     """
-    return {
-        name: hash_client_id(value, key) if name == "client-id" else value for name, value in tags.items()
-    }
+    return dict(hash_labels(list(tags.items()), key))
 
 
 def hash_configuration(entries: list[str | None], key: str) -> list[str | None]:

@@ -45,6 +45,15 @@ def test_a_host_clock_that_jumped_ahead_deletes_nothing_with_and_without_yes(war
         assert sorted(warehouse.days(REQUESTS)) == [*map(days_ago, (29, 10, 0))]
 
 
+def test_rows_with_the_wrong_time_of_the_host_look_like_data_after_a_pause(warehouse, host_clock):
+    """Nothing tells them from true ones: retention counts from their day (docs/maintenance.md)."""
+    warehouse.append(REQUESTS, *map(days_ago, (29, 25, 10, 5, 0, -10)), times=1)
+    host_clock(10)
+
+    assert warehouse.maintain("--only", "silver").exit_code == 0
+    assert sorted(warehouse.days(REQUESTS)) == [*map(days_ago, (10, 5, 0, -10))]
+
+
 @pytest.mark.parametrize("days", [2, 60])
 def test_host_and_data_that_differ_by_more_than_a_day_need_a_yes(warehouse, host_clock, days):
     warehouse.append(REQUESTS, *map(days_ago, (31, 20, 10, 0)), times=1)

@@ -1,5 +1,7 @@
 """A client that fetches with the id of a replica is no follower in gold."""
 
+from collections import Counter
+
 import pytest
 
 from schemas.gold.broker_rtt import BROKER_RTT
@@ -67,6 +69,33 @@ def test_a_fetch_that_the_leader_refused_does_not_count_and_one_without_a_code_d
 
     assert sum(row.n for row in fetch_gold(followers, [])[FETCH_LATENCY]) == 2
     assert sum(row.n for row in fetch_gold([consumer], [])[FETCH_LATENCY]) == 1
+
+
+def raft(listener, *, ids=range(100, 103), **changes):
+    """Return fetches of the metadata topic, each with another replica id."""
+    return [
+        request(1 + n / 100, kind="raft", follower=n, correlation_id=n, listener=listener, **changes)
+        for n in ids
+    ]
+
+
+CONTROLLERS = "CONTROLLER"
+
+
+def test_a_fetch_of_the_metadata_topic_counts_over_a_listener_without_clients_alone():
+    rows = [*REAL, *raft(CONTROLLERS), *raft(PUBLIC, ids=range(200, 203), client_id="mallory")]
+
+    kinds = Counter(row.kind for row in fetch_gold(rows, BOTH)[FETCH_LATENCY])
+
+    assert kinds["raft"] == len(raft(CONTROLLERS))
+    assert Counter(row.kind for row in fetch_gold(rows, YESTERDAY)[FETCH_LATENCY])["raft"] == 6
+
+
+@pytest.mark.parametrize(("code", "counted"), [(0, 3), (None, 3), (31, 0), (104, 0)])
+def test_a_fetch_of_the_metadata_topic_that_the_controller_refused_does_not_count(code, counted):
+    rows = fetch_gold(raft(CONTROLLERS, error_code=code), BOTH)[FETCH_LATENCY]
+
+    assert sum(row.n for row in rows) == counted
 
 
 def held(lines, isr=()):

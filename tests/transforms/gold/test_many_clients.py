@@ -44,6 +44,20 @@ def test_fetches_of_the_clients_beyond_the_most_frequent_are_those_of_others():
     assert counted == {**{f"app-{n}": 3 for n in range(MOST)}, OTHERS: FORGED}
 
 
+def test_replica_ids_of_fetches_of_the_metadata_topic_are_limited_too():
+    """One client id can send a replica id of its own with each request."""
+    ids = [*sorted([1, 2, 3] * 3), *range(100, 100 + FORGED)]
+    fetches = [
+        request(1 + n / 100, correlation_id=n, kind="raft", follower=id_, leader=9, client_id="raft-client")
+        for n, id_ in enumerate(ids)
+    ]
+
+    counted = {(row.client_id, row.follower_id): row.n for row in fetch_gold(fetches)}
+
+    assert [counted.get(("raft-client", id_)) for id_ in (1, 2, 3)] == [3, 3, 3]
+    assert (len(counted), counted[OTHERS, None]) == (MOST + 1, FORGED - (MOST - 3))
+
+
 def test_followers_keep_their_names():
     ids = range(2, 2 + 2 * MOST)
     followers = [request(1 + n / 10, follower=n, correlation_id=n) for n in ids]

@@ -43,7 +43,8 @@ def fetch_tables(
     wanted = is_in(windows)
     with connect(rows) as db:
         db.execute(f"CREATE TEMP TABLE fetches AS {pairing.fetches(skew_s)}")
-        limit_clients(db, "fetches", "TABLE", at_us="logged_us", condition="kind <> 'follower'")
+        names, others = "client_id, follower_id", "kind <> 'follower'"
+        limit_clients(db, "fetches", "TABLE", names=names, at_us="logged_us", condition=others)
         latency = db.sql(fetch_latency(wanted)).to_arrow_table()
         round_trips = db.sql(broker_rtt(wanted)).to_arrow_table()
     of_window = {(of.cluster, int(of.window_start.timestamp())): of for of in covered}

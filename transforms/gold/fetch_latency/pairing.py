@@ -3,7 +3,7 @@
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Inputs
-from transforms.gold.entries import IS_OTHERS, is_follower
+from transforms.gold.entries import IS_OTHERS, is_follower, is_raft
 from transforms.sql import Rows
 from transforms.windows import WINDOW_S, Reach
 
@@ -122,7 +122,8 @@ def fetches(skew_s: int = NEAR_S) -> str:
 
 def rows_of(inputs: Inputs, requests_reach: Reach | None = None) -> dict[str, Rows]:
     """Return the rows that `fetches` reads, by name."""
-    counts = f"kind IS DISTINCT FROM 'follower' OR ({is_follower(inputs)})"
+    is_replica = f"({is_follower(inputs)}) OR ({is_raft(inputs)})"
+    counts = f"coalesce(kind NOT IN ('follower', 'raft'), true) OR {is_replica}"
     return {
         "requests": inputs.rows(REQUESTS, REQUESTS_COLUMNS, requests_reach, where=counts),
         "client_events": inputs.rows(CLIENT_EVENTS, CLIENT_EVENTS_COLUMNS),

@@ -8,28 +8,32 @@ ANONYMOUS = "User:ANONYMOUS"
 
 class Identities(NamedTuple):
     """
-    The listeners and principals of followers, and the principals of Plumbline's own clients.
+    The listeners of brokers and controllers, their principals, and those of Plumbline's own clients.
 
     Empty: any listener, any principal. Then gold learns the listeners (`silver.listeners`).
     """
 
     follower_listeners: tuple[str, ...] = ()
+    controller_listeners: tuple[str, ...] = ()
     follower_principals: tuple[str, ...] = ()
     own_principals: tuple[str, ...] = (ANONYMOUS,)
     own_client_prefix: str = "plumbline-"
 
-    def may_follow(self, listener: str | None, principal: str | None) -> bool:
+    def may_replicate(self, kind: str, listener: str | None, principal: str | None) -> bool:
         """
-        Return whether a fetch with a replica id can be a follower's.
+        Return whether a fetch with a replica id can be a follower's, or of kind `raft` if it looks so.
 
-        >>> Identities(("REPLICATION",)).may_follow("REPLICATION", "User:broker")
-        True
-        >>> Identities(("REPLICATION",)).may_follow("CLIENT", "User:broker")
-        False
-        >>> Identities((), ("User:broker",)).may_follow("CLIENT", "User:mallory")
+        >>> brokers = Identities(follower_listeners=("REPLICATION",), controller_listeners=("CONTROLLER",))
+        >>> listeners = ("REPLICATION", "CONTROLLER", "CLIENT")
+        >>> [brokers.may_replicate("follower", listener, "User:ann") for listener in listeners]
+        [True, False, False]
+        >>> [brokers.may_replicate("raft", listener, "User:ann") for listener in listeners]
+        [False, True, False]
+        >>> Identities(follower_principals=("User:broker",)).may_replicate("raft", "CONTROLLER", "User:ann")
         False
         """
-        return (not self.follower_listeners or listener in self.follower_listeners) and (
+        listeners = self.controller_listeners if kind == "raft" else self.follower_listeners
+        return (not listeners or listener in listeners) and (
             not self.follower_principals or principal in self.follower_principals
         )
 

@@ -1,7 +1,7 @@
 """Join the partitions of a request with those of its response."""
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import astuple
@@ -82,6 +82,6 @@ def _pair(requested: Any, answered: Any) -> Any:
     return _new(RequestPartition, (topic_id, name, index, size, error_code, offset, None, None, watermark))
 
 
-def has_metadata(partitions: Iterable[Any]) -> bool:
-    """Return whether one of the partitions is of `__cluster_metadata`."""
-    return any(row[0] == METADATA_TOPIC_ID or row[1] == METADATA_TOPIC for row in partitions)
+def is_metadata(topic_id: str | None, topic_name: str | None) -> bool:
+    """Return whether a topic is `__cluster_metadata`."""
+    return topic_id == METADATA_TOPIC_ID or topic_name == METADATA_TOPIC

@@ -5,6 +5,7 @@ from typing import Any
 
 from transforms.parse.columns import row_type
 from transforms.parse.record import PARSER_VERSION, Kept, Outcome, Record
+from transforms.parse.requests.partitions import is_metadata
 
 CLIENT, FOLLOWER = "client", "follower"
 """`schemas.silver.listeners` has the same values."""
@@ -45,4 +46,8 @@ def _is_served(row: Any) -> bool:  # noqa: ANN401 (a type made at run time)
     """Return whether a broker served a request: a refused one gives no listener a role."""
     if row.kind == "follower":
         return row.error_code in {0, None}
-    return any(partition.error_code == 0 for partition in row.partitions or ())
+    # A client of a controller can fetch the metadata topic alone, which no broker serves.
+    return any(
+        partition.error_code == 0 and not is_metadata(partition.topic_id, partition.topic_name)
+        for partition in row.partitions or ()
+    )

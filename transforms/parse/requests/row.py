@@ -6,7 +6,8 @@ The kind of a FETCH depends on its request, never on the client id, which any us
   `raft`: a raft fetch always names exactly that topic.
 - With a replica id and any other topics, it is `follower`. An incremental session without changes has none.
 - With a replica id, but refused, or not over a listener or of a principal of `Identities`, it is `other`.
-  Kafka refuses an unauthorised fetch for each partition, and the fetch has no error.
+  Kafka refuses an unauthorised fetch for each partition, and the fetch has no error. A broker never
+  serves the metadata topic: only controllers do, over their own listener.
 - Without a replica id it is `consumer`.
 - If the request was not logged, the kind is None.
 
@@ -26,7 +27,7 @@ from transforms.parse.requests.bodies import FetchRequest
 from transforms.parse.requests.documents import TIMES, AnyDocument, is_unlogged
 from transforms.parse.requests.identities import Identities
 from transforms.parse.requests.metadata_size import response_bytes
-from transforms.parse.requests.partitions import has_metadata, id_or_none, joined
+from transforms.parse.requests.partitions import id_or_none, is_metadata, joined
 
 LONGEST_MS = 1e10
 """A longer duration is an error in the log; this limit is 116 days."""
@@ -41,6 +42,12 @@ UNAUTHORISED = frozenset({29, 100})
 """
 TOPIC_AUTHORIZATION_FAILED and UNKNOWN_TOPIC_ID: one of them is the error of each partition of a fetch with a
 replica id, without the right to `ClusterAction` (`KafkaApis.handleFetchRequest`).
+"""
+
+NO_CONTROLLER = UNAUTHORISED | {3}
+"""
+With UNKNOWN_TOPIC_OR_PARTITION: the errors of a broker, whose metadata cache never has the metadata topic. A
+controller answers with others (`KafkaRaftClient.handleFetchRequest`).
 """
 
 Request = row_type(
@@ -92,7 +99,7 @@ def request_row(  # noqa: C901 (a call per line would take longer)
         kind, follower_id, epoch, session_id, session_epoch, response_session,
         partitions, topics_asked, topics_answered, size,
     ) = facts  # fmt: skip
-    if kind == "follower" and not identities.may_follow(listener, principal):
+    if follower_id is not None and not identities.may_replicate(kind, listener, principal):
         kind, follower_id, epoch = "other", None, None
     started_at = logged_at - int(total * 1_000 + 0.5)
     # Only a raft fetch may come from the node itself: a KRaft node without a known leader may ask itself.
@@ -145,18 +152,17 @@ def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
     partitions = joined(requested, answered)
     if replica is None or replica < 0:
         kind, replica = "consumer", None
-    elif has_metadata(partitions):
-        kind = "raft"
-    elif response and _is_refused(partitions, response_session):
-        kind, replica, epoch = "other", None, None
     else:
-        kind = "follower"
+        is_raft = requested and all(is_metadata(topic.topic_id, topic.name) for topic in requested)
+        kind, refusals = ("raft", NO_CONTROLLER) if is_raft else ("follower", UNAUTHORISED)
+        if response and _is_refused(partitions, response_session, refusals):
+            kind, replica, epoch = "other", None, None
     return kind, replica, epoch, session_id, session_epoch, response_session, partitions, None, None, None
 
 
-def _is_refused(partitions: Sequence[Any], session_id: int | None) -> bool:
+def _is_refused(partitions: Sequence[Any], session_id: int | None, refusals: frozenset[int]) -> bool:
     """Return whether no partition was served; only a fetch in a session has none, if none has changed."""
-    return not session_id if not partitions else all(each.error_code in UNAUTHORISED for each in partitions)
+    return not session_id if not partitions else all(each.error_code in refusals for each in partitions)
 
 
 def _produce(_version: int, request: Any, response: Any) -> Facts:

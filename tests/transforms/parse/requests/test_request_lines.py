@@ -329,7 +329,7 @@ def test_without_a_setting_only_an_anonymous_client_is_taken_for_ours():
     assert [row.is_own_traffic for row in rows] == [True, False]
 
 
-def fetch_of(*codes, session_id=9, **changes):
+def fetch_of(*codes, session_id=9, topic="t", **changes):
     """Return a fetch with the id of a replica; `codes` are the errors of its partitions, None: unanswered."""
     asked = [{"partition": n, "fetchOffset": 5} for n in range(len(codes))]
     answered = [
@@ -338,8 +338,8 @@ def fetch_of(*codes, session_id=9, **changes):
         if code is not None
     ]
     return line(**{
-        "request.topics": [{"topicId": "t", "partitions": asked}] if asked else [],
-        "response.responses": [{"topicId": "t", "partitions": answered}] if answered else [],
+        "request.topics": [{"topicId": topic, "partitions": asked}] if asked else [],
+        "response.responses": [{"topicId": topic, "partitions": answered}] if answered else [],
         "response.sessionId": session_id,
     } | changes)  # fmt: skip
 
@@ -366,6 +366,10 @@ NOT_FOLLOWERS = {
     "of no partition, without a session": (fetch_of(session_id=0), Identities()),
     "another listener": (COMPLETED, Identities(follower_listeners=("REPLICATION",))),
     "another principal": (COMPLETED, Identities(follower_principals=("User:broker",))),
+    "another listener, with the metadata topic as a further one": (
+        line(**{"request.topics": [*asks({"topicId": RAFT_ID}), *asks({"topicId": "t"})]}),
+        Identities(follower_listeners=("REPLICATION",)),
+    ),
 }
 
 
@@ -375,6 +379,46 @@ def test_a_fetch_with_a_replica_id_that_is_no_followers_is_another_request(name)
     (row,) = parse(record(value), identities).rows["requests"]
 
     assert (row.kind, row.follower_id, row.replica_epoch) == ("other", None, None)
+
+
+NO_RAFT = {
+    "without the right to ClusterAction": (fetch_of(29, topic=RAFT_ID), Identities()),
+    "of a broker, which does not know the id": (fetch_of(100, topic=RAFT_ID), Identities()),
+    "of a broker, which does not know the name": (
+        fetch_of(3, topic=None, **{
+            "request.topics": asks({"topic": "__cluster_metadata"}),
+            "response.responses": [
+                {"topic": "__cluster_metadata", "partitions": [{"partitionIndex": 0, "errorCode": 3}]}
+            ],
+        }), Identities(),
+    ),
+    "over another listener": (
+        fetch_of(0, topic=RAFT_ID), Identities(controller_listeners=("CONTROLLER",)),
+    ),
+    "of another principal": (
+        fetch_of(0, topic=RAFT_ID), Identities(follower_principals=("User:broker",)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_RAFT)
+def test_a_fetch_of_the_metadata_topic_that_no_controller_served_is_another_request(name):
+    value, identities = NO_RAFT[name]
+    (row,) = parse(record(value), identities).rows["requests"]
+
+    assert (row.kind, row.follower_id, row.replica_epoch) == ("other", None, None)
+
+
+@pytest.mark.parametrize("code", [0, 6, 74, None])
+def test_a_fetch_that_a_controller_answered_is_raft_whatever_the_listeners_of_the_brokers_are(code):
+    """`controller.listener.names` has no listener of the brokers."""
+    value = fetch_of(code, topic=RAFT_ID, session_id=0, listener="CONTROLLER")
+    brokers = Identities(follower_listeners=("REPLICATION",))
+    named = Identities(controller_listeners=("CONTROLLER",), follower_principals=("User:ANONYMOUS",))
+
+    rows = [parse(record(value), each).rows["requests"][0] for each in (brokers, named)]
+
+    assert {(row.kind, row.follower_id) for row in rows} == {("raft", 2)}
 
 
 def test_a_fetch_over_the_listener_and_of_the_principal_of_brokers_is_a_followers():

@@ -36,6 +36,15 @@ def test_requests_that_a_broker_refused_give_no_role(value):
     assert roles(line(**{"response.errorCode": 70})) == []
 
 
+def test_a_consumer_of_the_metadata_topic_makes_the_listener_of_controllers_none_of_clients():
+    """No broker serves it, but a controller does: kafka-metadata-shell reads it."""
+    of_controller = REQUEST_LINES["FETCH_consumer"].replace(b'"replicaId":3,', b'"replicaId":-1,')
+    (row,) = requests.parse(record(of_controller)).rows["requests"]
+
+    assert (row.kind, row.listener, row.partitions[0].error_code) == ("consumer", "CONTROLLER", 0)
+    assert roles(of_controller) == []
+
+
 def test_a_line_that_another_check_refuses_is_not_remembered():
     outcomes = iter([Quarantined("from_the_future"), requests.parse(record(COMPLETED))])
 
