@@ -40,6 +40,8 @@ _REMEDIES = {
     KafkaError.MSG_SIZE_TOO_LARGE: f"set max.message.bytes={MAX_RECORD_BYTES} on the topic",
     KafkaError._UNKNOWN_TOPIC: "create the topic",  # noqa: SLF001
     KafkaError.UNKNOWN_TOPIC_OR_PART: "create the topic",
+    KafkaError.INVALID_TIMESTAMP: "this machine's clock is ahead of the broker's by more than the topic's "
+    "message.timestamp.after.max.ms (by default 1 h since Kafka 4.0): correct it and start again",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "allow this client to write to the topic",
 }
 
