@@ -14,7 +14,14 @@ from filelock import FileLock, Timeout
 
 from collectors.errors import CollectorError
 from collectors.log_files.followed import FollowedLog
-from collectors.log_files.positions import InFlight, copied, load_positions, save_positions
+from collectors.log_files.positions import (
+    InFlight,
+    LogProgress,
+    copied,
+    load_positions,
+    save_positions,
+)
+from collectors.log_files.siblings import separated
 from collectors.log_files.tail import Tailer
 from collectors.meters import CollectorMeters
 from collectors.publish import Delivered, Publisher, StoppedError
@@ -115,8 +122,10 @@ class _Collection:
         self._scrapes: Queue[Scrape] = Queue(maxsize=2 * len(collector.endpoints) + 2)
         self._scrapes_in_flight = 0
         self._stop_scraping = threading.Event()
+        self._known = dict(self._saved)  # also of logs that the settings no longer list
         self._logs = [self._followed(file) for file in collector.files]
-        if len({log.name for log in self._logs}) < len(self._logs):
+        lives = {(log.file.kind, log.file.node, log.tailer.live.resolve()) for log in self._logs}
+        if len(lives) < len(self._logs):
             message = (
                 "[[collector.files]] lists a log twice, so each line would be sent twice; remove one entry"
             )
@@ -144,7 +153,16 @@ class _Collection:
 
     def _followed(self, file: TailedFile) -> FollowedLog:
         name = f"{file.kind} {file.node} {Path(file.path).absolute()}"
-        tailer = Tailer(file, self._saved.get(name, {} if self._is_state_lost else None))
+        of_node = f"{file.kind} {file.node} /"
+
+        def others() -> list[LogProgress]:
+            return [
+                known for other, known in self._known.items() if other.startswith(of_node) and other != name
+            ]
+
+        saved = self._saved.get(name, {} if self._is_state_lost else None)
+        tailer = Tailer(file, None if saved is None else separated(saved, others()), others=others)
+        self._known[name] = tailer.known
         topic = self._publisher.topic(file.kind)
 
         def failed(error: KafkaError) -> None:
@@ -178,6 +196,9 @@ class _Collection:
             if batch is None:
                 return False
             self._meters.read(followed.file, batch)
+            if batch.mark not in followed.flight.safe:
+                followed.flight.identify(batch.mark, batch.head)
+                self._save()  # else the file of another log could get this mark after a kill
             self._publisher.send_batch(batch, followed.flight)
             self._publisher.serve()
         return True

@@ -35,12 +35,21 @@ LOOK_S = 1.0  # how often check() looks at the stop event while no broker answer
 QUEUE_FULL_WAIT_S = 0.1
 FLUSH_TURN_S = 0.25
 
+_CLOCK = (
+    "this machine's clock is ahead of the broker's by more than the topic's message.timestamp.after.max.ms "
+    "(1 h by default), or behind by more than message.timestamp.before.max.ms: correct it and start again"
+)
 _REMEDIES = {
     KafkaError._MSG_TIMED_OUT: "check that the telemetry broker is up and reachable",  # noqa: SLF001 (librdkafka's names)
     KafkaError.MSG_SIZE_TOO_LARGE: f"set max.message.bytes={MAX_RECORD_BYTES} on the topic",
     KafkaError._UNKNOWN_TOPIC: "create the topic",  # noqa: SLF001
     KafkaError.UNKNOWN_TOPIC_OR_PART: "create the topic",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "allow this client to write to the topic",
+    # librdkafka reports the broker's code only if one record of a batch is refused. If several are, each has
+    # INVALID_RECORD. The accepted ones have the third. No other cause applies to records of this module.
+    KafkaError.INVALID_TIMESTAMP: _CLOCK,
+    KafkaError.INVALID_RECORD: _CLOCK,
+    KafkaError._INVALID_DIFFERENT_RECORD: _CLOCK,  # noqa: SLF001
 }
 
 _POSITION = Header.POSITION.value  # cached, because it is used for every line

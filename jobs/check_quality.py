@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from answers.data_quality.losses import losses
+from answers.formats import printable
 from answers.gold.reader import GoldReader
 from conf.exit_codes import ExitCode, HeldError, WrongUseError
 from conf.instants import SINCE_HELP, time_range
@@ -218,7 +219,7 @@ def _report(layer: Layer, found: Sequence[Row]) -> bool:
             f"{row['rows_failed']} of {row['rows_seen']} rows; expected: {row['about']}"
         )
         for example in row["examples"]:
-            typer.echo(f"  {example}")
+            typer.echo(f"  {printable(example)}")
     if failed and layer is Layer.SILVER:
         for span in dict.fromkeys(_span_of(row) for row in failed):
             typer.echo(f"held back: gold of {span} is not built until a check of it passes")

@@ -57,7 +57,7 @@ def fingerprint(first_line: bytes) -> str:
     """
     Return the identity of a file: a hash of its first line, which a rename, a copy and gzip all keep.
 
-    Kafka's log lines begin with a timestamp, so the first lines of two logs differ. If two files of a log
+    Kafka's log lines begin with a timestamp, so the first lines of two logs differ. If two files of a node
     begin with the same header, `collectors.log_files.siblings` tells them apart by their first 16 lines.
 
     >>> fingerprint(b"")

@@ -1,15 +1,16 @@
 """
 List the files of one log: the live file and the rotated files, identified by their first lines.
 
-The mark of a file is the fingerprint of its first line. If another file of the log has the same first line, a
-header for example, its mark is the fingerprint of its lines up to the first one that differs.
+The mark of a file is the fingerprint of its first line. If another file of the node and kind has the same
+first line, a header for example, its mark is the fingerprint of its lines up to the first one that differs.
 """
 
 import glob
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +32,9 @@ from collectors.log_files.positions import LogProgress
 log = logging.getLogger(__name__)
 
 Inode = tuple[int, int]
+
+MarkedHead = tuple[str, Fingerprints]
+"""The mark of a file and the fingerprints of its first lines."""
 
 
 class LogPathError(ValueError):
@@ -76,17 +80,18 @@ class Siblings:
         self._heads: dict[tuple[str, Inode, int, int], Fingerprints | None] = {}
         self._unreadable: set[Path] = set()
 
-    def listed(self, known: LogProgress) -> list[Sibling]:
+    def listed(self, known: LogProgress, others: Iterable[LogProgress] = ()) -> list[Sibling]:
         """
         Return the files that have a first line, one per mark: oldest first, the live file last.
 
         A live file that still agrees with the first lines of a longer known file is left out: it may be
-        another file that begins with the same header.
+        another file that begins with the same header. `others` has the files of the other logs of its node
+        and kind.
         """
-        heads = {mark: progress.head or (mark,) for mark, progress in known.items()}
+        heads, taken = dict(_marked(known)), [each for other in others for each in _marked(other)]
         by_mark: dict[str, Sibling] = {}
         for found in sorted(self._all(), key=_age):
-            mark = identity(found.head, heads, is_live=found.is_live)
+            mark = identity(found.head, heads, taken, is_live=found.is_live)
             if mark is None:
                 continue
             heads[mark] = max(heads.get(mark, ()), found.head, key=len)
@@ -175,20 +180,57 @@ def agree(one: Fingerprints, other: Fingerprints) -> bool:
     return all(mine == its for mine, its in zip(one, other, strict=False))
 
 
-def identity(head: Fingerprints, heads: Mapping[str, Fingerprints], *, is_live: bool = False) -> str | None:
+def identity(
+    head: Fingerprints,
+    heads: Mapping[str, Fingerprints],
+    taken: Sequence[MarkedHead] = (),
+    *,
+    is_live: bool = False,
+) -> str | None:
     """
     Return the mark of the known file that a file is, or a new mark; `heads` has those of all known files.
 
+    `taken` has the files of the other logs of its node and kind, which may include copies of this file.
     None for a live file that is too short to tell.
+
+    >>> identity(("a", "b"), {}), identity(("a", "b"), {}, [("a", ("a", "b", "c"))])
+    ('a', 'a')
+    >>> identity(("a", "b"), {}, [("a", ("a", "b"))], is_live=True) is None
+    True
+    >>> identity(("a", "b"), {}, [("a", ("a",))]) == identity(("a", "b"), {"a": ("a", "c")}) != "a"
+    True
     """
-    alike = {mark: known for mark, known in heads.items() if known[0] == head[0]}
-    mark = next((mark for mark, known in alike.items() if agree(known, head)), None)
-    if mark is not None:
-        return None if is_live and len(head) < len(alike[mark]) else mark
+    for mark, known in heads.items():
+        if agree(known, head):
+            return None if is_live and len(head) < len(known) else mark
+    for mark, known in taken:
+        if agree(known, head) and len(head) <= len(known):
+            return None if is_live and len(head) < HEAD_LINES else mark
+    alike = [known for _, known in (*heads.items(), *taken) if known[0] == head[0]]
     if not alike:
         return head[0]
-    shared = max(_shared(known, head) for known in alike.values())
+    shared = max(_shared(known, head) for known in alike)
     return fingerprint("".join(head[: shared + 1]).encode())
+
+
+def separated(saved: LogProgress, others: Iterable[LogProgress]) -> LogProgress:
+    """
+    Return the progress of a log, with a new mark for each file whose mark another log has for another file.
+
+    A former version gave the same mark to two logs of a node that begin with the same line.
+    """
+    taken = [each for other in others for each in _marked(other)]
+    progresses: LogProgress = {}
+    for mark, progress in saved.items():
+        own = {other: head for other, head in _marked(saved) if other != mark}
+        is_shared = any(other == mark and not agree(head, progress.head) for other, head in taken)
+        new = identity(progress.head, own, taken) if is_shared else None
+        progresses[new or mark] = progress
+    return progresses
+
+
+def _marked(known: LogProgress) -> list[MarkedHead]:
+    return [(mark, progress.head or (mark,)) for mark, progress in known.items()]
 
 
 def marks_of(paths: Iterable[Path]) -> list[str]:
@@ -206,8 +248,8 @@ def marks_of(paths: Iterable[Path]) -> list[str]:
 
 
 def _shared(one: Fingerprints, other: Fingerprints) -> int:
-    """Return the number of equal lines before the first one that differs."""
-    return next((n for n, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its), 0)
+    """Return the number of equal lines before the first one that differs or that only one of them has."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _head(path: Path, *, is_live: bool) -> Fingerprints | None:

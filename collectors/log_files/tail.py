@@ -2,9 +2,10 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from pathlib import Path
 
 from collectors.log_files.gunzip import TornGzipError
 from collectors.log_files.lines import CHUNK_BYTES, Fingerprints, LineSplitter, Piece, RawLine, raw_line
@@ -61,7 +62,8 @@ class Tailer:
     Tail of one log; `poll` never blocks.
 
     `saved` is the acknowledged progress of earlier runs; None in the first run. Without a glob in the path,
-    the first run starts with the live file and ignores older rotated files.
+    the first run starts with the live file and ignores older rotated files. `others` returns the files of the
+    other logs of its node and kind: two files have the same mark only if their first lines are the same.
     """
 
     file: TailedFile
@@ -69,6 +71,7 @@ class Tailer:
     settle_s: float = SETTLE_S
     chunk_bytes: int = CHUNK_BYTES
     clock: Callable[[], float] = time.monotonic
+    others: Callable[[], Sequence[LogProgress]] = tuple
     known: LogProgress = field(init=False, default_factory=dict)  # read, acknowledged or not
     _siblings: Siblings = field(init=False)
     _reader: LogReader | None = field(init=False, default=None)
@@ -87,10 +90,15 @@ class Tailer:
         if self.saved is not None:
             self.known = copied(self.saved)
             return
-        for sibling in self._siblings.listed(self.known):
+        for sibling in self._siblings.listed(self.known, self.others()):
             is_wanted = sibling.is_live or self._siblings.has_glob
             offset = 0 if is_wanted or sibling.is_compressed else sibling.size
             self.known[sibling.mark] = FileProgress(offset, is_finished=not is_wanted, head=sibling.head)
+
+    @property
+    def live(self) -> Path:
+        """The path of the live file."""
+        return self._siblings.live
 
     @property
     def is_waiting(self) -> bool:
@@ -144,7 +152,7 @@ class Tailer:
         return _Step.AGAIN
 
     def _open_next(self) -> LogReader | None:
-        siblings = self._siblings.listed(self.known)
+        siblings = self._siblings.listed(self.known, self.others())
         self._note_missing({sibling.mark for sibling in siblings})
         unread = [sibling for sibling in siblings if self._is_unread(sibling)]
         for sibling in unread:

@@ -16,7 +16,11 @@ HISTORY = "samples.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class LoggerLevel:
-    """The original level of a logger. If it was inherited, restoring removes the logger's own level."""
+    """
+    The original level of a logger.
+
+    If it was inherited, restoring removes the logger's own level. The level of root is always set.
+    """
 
     broker: int
     logger: str

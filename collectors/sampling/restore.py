@@ -31,7 +31,10 @@ MORE = (DEBUG, "TRACE", "ALL")
 """Levels at which a logger logs at least what DEBUG does."""
 
 REQUEST_LOGGER = "kafka.request.logger"
-STOCK_LEVELS = {REQUEST_LOGGER: "WARN"}
+ROOT = "root"
+"""The logger without a parent. Kafka refuses to remove its level."""
+
+STOCK_LEVELS = {REQUEST_LOGGER: "WARN", ROOT: "INFO"}
 """Levels in Kafka's own log4j2.yaml of loggers that do not inherit theirs."""
 
 UNSURE_S = 60.0
@@ -111,6 +114,5 @@ def _left(level: LoggerLevel, result: ChangeResult | None) -> LoggerLevel | None
 
 
 def _restoring(before: LoggerLevel) -> LevelChange:
-    return LevelChange(
-        before.broker, before.logger, DEBUG, AS_PARENT if before.is_inherited else before.level
-    )
+    is_removed = before.is_inherited and before.logger != ROOT
+    return LevelChange(before.broker, before.logger, DEBUG, AS_PARENT if is_removed else before.level)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
+from confluent_kafka import KafkaError
 from filelock import FileLock
 from typer.testing import CliRunner
 
@@ -142,6 +143,16 @@ def test_a_producer_option_that_is_none_is_named(settings):
     changed = replace(NO_BROKER, client_options={"no.such.option": "1"})
     with pytest.raises(CollectorError, match=r"no\.such\.option.*client_options"):
         run(replace(settings, telemetry=changed), threading.Event(), once=True)
+
+
+@pytest.mark.parametrize("code", ["INVALID_TIMESTAMP", "INVALID_RECORD", "_INVALID_DIFFERENT_RECORD"])
+def test_a_clock_ahead_of_the_brokers_is_named_as_the_cause(settings, code):
+    """Kafka refuses each record at each start. The code depends on how many of a batch are ahead."""
+    publisher = Publisher(NO_BROKER, settings.collector, threading.Event())
+    publisher.failed(KafkaError(getattr(KafkaError, code)), "plumbline.request-log")
+
+    with pytest.raises(CollectorError, match=r"this machine's clock is ahead of the broker's .*: correct it"):
+        publisher.serve()
 
 
 def test_a_single_run_gives_up_in_the_end_and_a_lasting_one_never():

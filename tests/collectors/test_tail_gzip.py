@@ -81,7 +81,7 @@ def test_a_gzip_that_moved_on_between_listing_and_opening_is_not_taken_for_its_s
     newer.write_bytes(second)  # the rotation, behind the listing
     answers = [listed]
     look = log.tailer._siblings.listed
-    monkeypatch.setattr(Siblings, "listed", lambda _, known: answers.pop() if answers else look(known))
+    monkeypatch.setattr(Siblings, "listed", lambda _, *known: answers.pop() if answers else look(*known))
 
     assert sorted(log.poll()) == [b"four", b"three", b"two"]
     assert log.lost == []

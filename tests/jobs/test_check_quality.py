@@ -15,7 +15,7 @@ from engine.ingest.losses import LostOffsets, record
 from engine.process.lease import lease
 from engine.quality import results_table
 from jobs import build_gold
-from jobs.check_quality import check_quality, hours_of
+from jobs.check_quality import Layer, _report, check_quality, hours_of
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
@@ -226,3 +226,13 @@ def test_held_back_windows_are_owed_until_they_are_built(lab):
 def test_a_span_is_split_at_full_hours():
     assert hours_of(Span(7200, 7210)) == [Span(7200, 7210)]
     assert hours_of(Span(7200, 14400)) == [Span(7200, 10800), Span(10800, 14400)]
+
+
+def test_control_characters_of_a_client_id_are_written_out_at_the_terminal(capsys):
+    """JSON escapes only those below a blank: C1 and turns of the direction would reach the terminal."""
+    example = json.dumps({"client_id": "caf\xe9 \x1b[2J \x9b2J \u202e"}, ensure_ascii=False)
+    row = {"table_name": "requests", "rule": "total", "about": "a total", "is_passed": False}
+    row |= {"span_start": None, "span_end": None, "rows_seen": 1, "rows_failed": 1, "examples": [example]}
+
+    assert not _report(Layer.GOLD, [row])
+    assert '  {"client_id": "caf\xe9 \\u001b[2J \\x9b2J \\u202e"}\n' in capsys.readouterr().out

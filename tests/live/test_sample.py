@@ -72,6 +72,19 @@ def lines(lab):
     return (Path(lab.brokers[0].logs) / "kafka-request.log").read_text().count("Completed request:")
 
 
+def test_root_and_what_inherits_from_it_are_back(one_broker, levels, tmp_path):
+    """Kafka refuses to remove the level of root."""
+    with sampling(one_broker, tmp_path, "--logger", "root", "--for", "2s") as job:
+        assert levels() == dict.fromkeys((REQUEST, INHERITED), "DEBUG")
+        job.wait(SOON_S)
+    (root,), _ = Brokers(one_broker.bootstrap_servers).levels("all", ("root",))
+
+    assert job.returncode == 0
+    assert levels() == {REQUEST: "WARN", INHERITED: "INFO"}
+    assert root.level == "INFO"
+    assert record.read(tmp_path) is None
+
+
 def test_two_rounds_log_requests_and_leave_the_levels_as_they_were(one_broker, levels, tmp_path):
     before = lines(one_broker)
     with sampling(one_broker, tmp_path, "--for", "2s", "--every", "8s", "--times", "2") as job:

@@ -4,7 +4,8 @@
 from collectors.sampling import record
 from collectors.sampling.brokers import ChangeResult, Level
 
-REQUEST, CLIENT = "kafka.request.logger", "org.apache.kafka.clients.NetworkClient"
+REQUEST, CLIENT, ROOT = "kafka.request.logger", "org.apache.kafka.clients.NetworkClient", "root"
+REFUSED = "InvalidRequestException: Removing the log level of the root logger is not allowed"
 
 
 class FakeLoggers:
@@ -14,12 +15,14 @@ class FakeLoggers:
         self.folder, self.own, self.away, self.recorded = folder, own, set(), []
 
     def level(self, broker, logger):
-        return self.own[broker].get(logger, "INFO")
+        return self.own[broker].get(logger, self.own[broker].get(ROOT, "INFO"))
 
     def levels(self, _brokers, loggers):
         here = [broker for broker in self.own if broker not in self.away]
         found = [
-            Level(broker, logger, self.level(broker, logger), "INFO") for broker in here for logger in loggers
+            Level(broker, logger, self.level(broker, logger), self.level(broker, ROOT))
+            for broker in here
+            for logger in loggers
         ]
         return found, dict.fromkeys(self.away, "it is away")
 
@@ -27,10 +30,11 @@ class FakeLoggers:
         kept = record.read(self.folder)
         self.recorded.append(kept.levels if kept else ())
         outcomes = []
-        for each in changes:
-            if each.broker in self.away:
-                continue
-            is_done = self.level(each.broker, each.logger) == each.before
+        refused = {each.broker for each in changes if (each.logger, each.to) == (ROOT, "-")}
+        sent = [each for each in changes if each.broker not in self.away | refused]
+        before = [self.level(each.broker, each.logger) for each in sent]
+        for each, level in zip(sent, before, strict=True):
+            is_done = level == each.before
             if is_done and each.to == "-":
                 self.own[each.broker].pop(each.logger)
             elif is_done:
@@ -38,4 +42,5 @@ class FakeLoggers:
             outcomes.append(
                 ChangeResult(each.broker, each.logger, is_done, self.level(each.broker, each.logger))
             )
-        return outcomes, dict.fromkeys(self.away & {each.broker for each in changes}, "it is away")
+        failures = dict.fromkeys(self.away & {each.broker for each in changes}, "it is away")
+        return outcomes, failures | dict.fromkeys(refused, REFUSED)

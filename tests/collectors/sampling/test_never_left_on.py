@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import threading
 from configparser import ConfigParser
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from conf.exit_codes import ExitCode
 from conf.settings import PROJECT
 from plumbline.cli import COMMANDS, app
-from tests.collectors.sampling.fake_loggers import CLIENT, REQUEST, FakeLoggers
+from tests.collectors.sampling.fake_loggers import CLIENT, REQUEST, ROOT, FakeLoggers
 
 TARGET = LevelRecord("b:9092", "", ())
 PLAN = SamplingPlan(brokers="all", loggers=(REQUEST,), for_s=0.02, every_s=None, times=None)
@@ -65,9 +66,9 @@ def clock(monkeypatch):
     return clock
 
 
-def sample(cluster, show=lambda _: None):
+def sample(cluster, show=lambda _: None, plan=PLAN):
     run = SamplingRun(
-        PLAN,
+        plan,
         folder=cluster.folder,
         target=TARGET,
         loggers=cluster,
@@ -178,6 +179,17 @@ def test_a_lost_terminal_does_not_keep_the_levels_from_being_restored(cluster):
     assert cluster.own == {1: {REQUEST: "WARN"}, 2: {REQUEST: "WARN"}}
 
 
+def test_the_level_of_root_is_set_again_because_kafka_refuses_to_remove_it(cluster):
+    """A logger without a level of its own inherits again in the same request."""
+    cluster.own = {1: {ROOT: "INFO", REQUEST: "WARN"}, 2: {ROOT: "WARN"}}
+
+    left = sample(cluster, plan=replace(PLAN, loggers=(ROOT, CLIENT, REQUEST)))
+
+    assert left == {}
+    assert cluster.own == {1: {ROOT: "INFO", REQUEST: "WARN"}, 2: {ROOT: "WARN"}}
+    assert record.read(cluster.folder) is None
+
+
 @pytest.fixture
 def command(cluster, monkeypatch, tmp_path):
     """Run `plumbline sample` on these brokers."""
@@ -199,6 +211,16 @@ def test_without_its_folder_a_restore_asks_the_brokers(cluster, command):
     assert cluster.own == {1: {REQUEST: "WARN"}, 2: {REQUEST: "ERROR"}}
     assert f"broker 1: {REQUEST} was at DEBUG without a record and is set to WARN" in result.output
     assert "broker 2: no logger is at DEBUG" in result.output
+
+
+def test_without_its_folder_a_restore_sets_root_to_the_level_of_kafkas_settings(cluster, command):
+    cluster.own = {1: {ROOT: "DEBUG", CLIENT: "DEBUG"}, 2: {ROOT: "WARN"}}
+    loggers = ("--logger", ROOT, "--logger", CLIENT)
+
+    result = command("--restore", "--bootstrap-server", "b:9092", *loggers)
+
+    assert result.exit_code == 0, result.output
+    assert cluster.own == {1: {ROOT: "INFO", CLIENT: "INFO"}, 2: {ROOT: "WARN"}}
 
 
 def test_a_broker_that_does_not_answer_such_a_restore_is_an_error(cluster, command):

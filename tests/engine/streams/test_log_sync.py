@@ -2,7 +2,9 @@
 
 import os
 import zlib
+from datetime import date
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pytest
@@ -12,10 +14,17 @@ from deltalake.transaction import Transaction
 from conf import atomic_file
 from conf.settings import Settings, WarehouseSettings
 from engine.delta import appends, log_entries
+from engine.delta.file_writer import FileWriter
 from engine.delta.log_state import REWRITING
 from engine.gold.stream import STREAM
+from engine.ingest.positions import checkpoint_of
+from engine.ingest.sources import LINES
+from engine.process.gate import Gate
 from engine.process.hadoop_files import MAGIC, crc_of
 from engine.streams.log import StreamLog
+from jobs import ingest
+from schemas.arrow import arrow_schema
+from schemas.bronze import REQUEST_LOG
 
 
 @pytest.fixture
@@ -70,6 +79,46 @@ def test_the_first_batch_also_syncs_the_id_of_the_query_and_its_first_offsets(tm
     log.sync(0)
 
     assert {metadata, first, first.parent, log.folder / "sources"} <= set(synced)
+
+
+def test_an_ingest_syncs_the_offsets_of_a_batch_before_it_writes_the_tables(tmp_path, synced, monkeypatch):
+    """Else a power cut could leave a table with a batch that the offset log does not have."""
+    warehouse = WarehouseSettings(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c"))
+    settings = Settings(warehouse=warehouse)
+    for name in ("tables", "offsets_of", "epochs", "note_written", "note_epochs"):
+        monkeypatch.setattr(ingest, name, MagicMock())
+    monkeypatch.setattr(ingest, "shared_out", MagicMock(return_value=(None, ())))
+    monkeypatch.setattr(ingest, "offsets_stream", MagicMock())
+    before = list[Path]()
+    monkeypatch.setattr(ingest, "write_batch", lambda *_, **__: before.extend(synced) or MagicMock())
+    ingest.writer_of(MagicMock(), settings, LINES, MagicMock(), Gate(), [], once=True)
+    configured = ingest.offsets_stream.return_value.writeStream.queryName.return_value.option.return_value
+    ((write,), _) = configured.foreachBatch.call_args
+    log = StreamLog(checkpoint_of(settings, LINES))
+    log.write_ends(3, {("t", 0): 10})
+    synced.clear()
+
+    write(MagicMock(), 3)
+
+    assert {log.offsets_file(3), log.folder / "offsets", log.folder} <= set(before)
+
+
+def test_the_files_of_a_task_are_synced_with_all_their_folders_before_it_reports_them(tmp_path, synced):
+    """Their commit may follow at once."""
+    days = [date(2026, 11, 21), date(2026, 11, 22)]
+    schema = arrow_schema(REQUEST_LOG)
+    writer = FileWriter(tmp_path, "attempt")
+    for day in days:
+        writer.write(REQUEST_LOG, pa.RecordBatch.from_pylist([{"ingest_date": day}], schema))
+    where = tmp_path / REQUEST_LOG.layer / REQUEST_LOG.name
+
+    reported = writer.closed()
+    files = [where / next(reported).path]
+    before = set(synced)
+    files += [where / file.path for file in reported]
+
+    assert len({file.parent for file in files}) == len(days)
+    assert before == {*files, *(file.parent for file in files), where / "attempt", where}
 
 
 def test_what_gold_notes_is_on_disk_before_the_note(tmp_path, synced):

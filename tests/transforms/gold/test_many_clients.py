@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.gold.leader_redirect import DISCONNECT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.transforms.gold import lookup_rows, redirect_rows, skew_rows
@@ -110,6 +111,24 @@ def test_redirects_of_forged_ids_are_a_few_of_others():
 
     counted = Counter(row.client_id for row in rows)
     assert counted["c"] == 1
+    assert len(counted) == MOST + 1
+    assert sum(counted.values()) <= 2 * MOST
+
+
+def test_disconnects_of_forged_ids_are_a_few_of_others():
+    """Each id sends two lines to a leader that then dies; the client with most lines is known by its name."""
+    lines = [redirect_rows.request(ms, 1) for ms in range(0, 3_001, 500)]
+    names = [f"forged-{n}" for n in range(FORGED)]
+    lines += [redirect_rows.request(ms, 1, client_id=name) for ms in (2_500, 3_000) for name in names]
+    lines += [redirect_rows.request(12_101, 2, client_id=name) for name in ("c", *names)]
+    lines = [line | {"position": f"{line['position']}/{line['client_id']}"} for line in lines]
+
+    rows = redirect_rows.built(lines, [redirect_rows.began(12_000, 2, previous_leader_id=1)])
+
+    counted = Counter(row.client_id for row in rows)
+    assert {row.kind for row in rows} == {DISCONNECT}
+    assert counted["c"] == 1
+    assert OTHERS in counted
     assert len(counted) == MOST + 1
     assert sum(counted.values()) <= 2 * MOST
 

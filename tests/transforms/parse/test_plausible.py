@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from conf.settings import Ingest, Settings
+from engine.ingest.batches import parser_options
 from engine.ingest.task.parsers import ParserOptions, parsers_of
 from tests.transforms.parse.change_lines import LEADER
 from tests.transforms.parse.perf_lines import AT, PRINTED
@@ -96,10 +98,12 @@ def test_the_series_of_a_page_from_the_future_are_new_in_the_next_page():
     assert len(parser.parse(sent(page, LINE_AT)).rows["metric_series"]) == 1
 
 
-def test_the_limit_is_a_setting():
-    late = sent(COMPLETED, LINE_AT - timedelta(hours=2))
+@pytest.mark.parametrize(("max_ahead_s", "outcome"), [(7_201, Kept), (7_199, Quarantined)])
+def test_the_limit_is_a_setting(max_ahead_s, outcome):
+    options = parser_options(Settings(ingest=Ingest(max_ahead_s=max_ahead_s)))
+    late = sent(COMPLETED, (LINE_AT - timedelta(hours=2)).replace(microsecond=0))
 
-    assert isinstance(parsed(late, ahead_us=3 * 3_600_000_000), Kept)
+    assert isinstance(parsers_of(options, "test")["request-log"](late), outcome)
 
 
 CLOCKS = {
