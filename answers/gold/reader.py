@@ -1,12 +1,12 @@
-"""Queries of the tables that answers are made from, within bounds; rows are kept until a table changes."""
+"""Queries of the tables that answers are made from, within bounds; results are used until a table changes."""
 
+import math
 import re
 import textwrap
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from answers.gold.histogram import MACROS
 from answers.gold.relations import BY_LOGGED_AT, FIRST, LAST, BuiltTable, Relation, StoredTable
+from answers.gold.result_cache import ResultCache
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
@@ -28,8 +29,6 @@ NAMED = re.compile(r"'(?:[^']|'')*'|\b(?:gold|silver)\.\w+")
 """A text, or a table: a text may contain the name of a table."""
 
 SETTINGS: dict[str, str | int] = {"memory_limit": "1GB", "threads": 2, "default_null_order": "nulls_first"}
-MOST_KEPT = 256
-"""Answers that are kept while their tables have no new version."""
 
 LARGE = frozenset(f"silver.{table.name}" for table in BY_LOGGED_AT)
 
@@ -49,6 +48,7 @@ class QueryBounds:
     """What the queries of all users of a server may take together."""
 
     rows: int = 200_000  # of one result
+    cached_rows: int = 200_000  # of all results that are in memory to be used again
     at_once: int = 2  # queries that run; they share the memory and threads of `SETTINGS`
     wait_s: float = 30.0  # for another query to end
     silver_s: float = 60.0  # how long a result from large tables of silver is used, whatever is committed
@@ -79,9 +79,7 @@ class GoldReader:
         self.relations = relations
         self._bounds = bounds
         self._running = threading.BoundedSemaphore(bounds.at_once) if bounds else None
-        self._lock = threading.Lock()
-        self._kept: dict[tuple[str, ...], Future[list[Row]]] = {}
-        self._kept_of_silver: dict[tuple[str, ...], tuple[float, list[Row]]] = {}
+        self._results = ResultCache(bounds.cached_rows if bounds else math.inf)
         scratch = TemporaryDirectory(prefix="plumbline-answers-")  # for results larger than the memory
         weakref.finalize(self, scratch.cleanup)
         self._db = duckdb.connect(config={**SETTINGS, "temp_directory": scratch.name})
@@ -160,43 +158,14 @@ class GoldReader:
         """
         used = {name: value for name, value in (parameters or {}).items() if f"${name}" in query}
         names = [name for name in dict.fromkeys(NAMED.findall(query)) if not name.startswith("'")]
-        if self._bounds and not LARGE.isdisjoint(names):
-            rows = QueryRows(self._recent(query, used, self._bounds.silver_s))
+        read, key = partial(self.fetched, query, used), (query, repr(used))
+        if self._bounds and not LARGE.isdisjoint(names):  # each commit adds files to these tables
+            rows = QueryRows(self._results.rows(key, read, self._bounds.silver_s))
         else:
-            rows = QueryRows(self._newest(query, used, names))
+            versions = (self.relations[name].version() for name in names)
+            rows = QueryRows(self._results.rows((*key, *versions), read))
         rows.query = statement(query, used)
         return rows
-
-    def _newest(self, query: str, used: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
-        """Return the rows of the newest versions; threads that ask for them at once read them once."""
-        key = (query, repr(used), *(self.relations[name].version() for name in names))
-        with self._lock:
-            kept = self._kept.get(key)
-            if is_first := kept is None:
-                if len(self._kept) >= MOST_KEPT:
-                    self._kept.clear()
-                kept = self._kept[key] = Future()
-        if is_first:
-            try:
-                rows = self.fetched(query, used)
-            except BaseException as error:
-                self._kept.pop(key, None)
-                kept.set_exception(error)
-                del kept  # else the error, its traceback and this frame would keep each other and the rows
-                raise
-            kept.set_result(rows)
-        return kept.result()
-
-    def _recent(self, query: str, used: Mapping[str, Any], silver_s: float) -> list[Row]:
-        """Return rows that were read at most `silver_s` ago: each commit adds files to the tables."""
-        key, now = (query, repr(used)), time.monotonic()
-        read_at, kept = self._kept_of_silver.get(key, (-silver_s, []))
-        if now - read_at >= silver_s:
-            kept = self.fetched(query, used)
-            if len(self._kept_of_silver) >= MOST_KEPT:
-                self._kept_of_silver.clear()
-            self._kept_of_silver[key] = now, kept
-        return kept
 
     def fetched(self, query: str, parameters: Mapping[str, Any]) -> list[Row]:
         """

@@ -14,6 +14,7 @@ from answers.answer import Answer, Headline, Section, Sentences
 from answers.data_quality import counts
 from answers.fetches.slowest import slowest
 from answers.gold.reader import SETTINGS, GoldReader, QueryBoundError, QueryBounds
+from answers.gold.result_cache import ResultCache
 from answers.listing import MOST_LISTED
 from answers.questions import QUESTIONS
 from schemas.silver.requests import REQUESTS
@@ -120,7 +121,7 @@ def test_a_page_says_which_bound_it_exceeds_and_keeps_its_links(made):
     bounded = GoldReader.of_warehouse(made, QueryBounds())
     app = make(bounded, frozenset({"localhost"}))
     bounded._bounds = QueryBounds(rows=1)
-    bounded._kept.clear()
+    bounded._results = ResultCache(0)
 
     verdict, rest = shown(app, "?cluster=east")
 
@@ -138,7 +139,7 @@ def test_a_download_that_exceeds_a_bound_is_no_file(made):
     whole = client.get(address, headers={"Host": "localhost"})
     unknown = client.get(f"{EXPORT}/slow-links/no-table.csv", headers={"Host": "localhost"})
     bounded._bounds = QueryBounds(rows=1)
-    bounded._kept.clear()
+    bounded._results = ResultCache(0)
 
     refused = client.get(address, headers={"Host": "localhost"})
 
@@ -232,7 +233,7 @@ def test_queries_wait_for_each_other_and_give_up(made):
         runs.set()
         may_end.wait(10)
 
-    long = threading.Thread(target=gold._run, args=("SELECT 1", {}, run))
+    long = threading.Thread(target=gold._run, args=(gold.connection(), "SELECT 1", {}, run))
     long.start()
     runs.wait(10)
     with pytest.raises(QueryBoundError, match="busy"):
@@ -295,6 +296,32 @@ def test_rows_of_a_refused_query_do_not_stay_in_memory(made, monkeypatch):
         assert kept[0]() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM gold.fetch_latency WHERE kind = $kind",
+        "SELECT * FROM silver.requests WHERE kind = $kind",
+    ],
+)
+def test_results_of_many_parameters_do_not_fill_the_memory(made, monkeypatch, query):
+    """Each value of a parameter of an address is another query."""
+    gold, results = GoldReader.of_warehouse(made, QueryBounds()), []
+
+    class WatchedResult(list):
+        """A result that a weak reference can watch."""
+
+    def fetched(*_):
+        rows = WatchedResult([{}] * 100_000)
+        results.append(weakref.ref(rows))
+        return rows
+
+    monkeypatch.setattr(GoldReader, "fetched", fetched)
+    for number in range(8):
+        gold.rows(query, {"kind": str(number)})
+
+    assert [result() is not None for result in results] == [False] * 6 + [True] * 2
 
 
 def answering(begun):
