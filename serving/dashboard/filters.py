@@ -70,7 +70,8 @@ leader=None, run=None, against=None, incident=None)
     >>> filters_of("?broker=two&span=forever&until=now") == Filters()
     True
     """
-    named = {name: values[-1] for name, values in parse_qs((query or "").removeprefix("?")).items()}
+    listed = parse_qs(encodable(query or "").removeprefix("?"))
+    named = {name: values[-1] for name, values in listed.items()}
     text = {
         name: named[name][:LONGEST]
         for name in ("cluster", "topic", "client", "run", "incident")
@@ -85,6 +86,16 @@ leader=None, run=None, against=None, incident=None)
         follower=_number(named, "follower"),
         leader=_number(named, "leader"),
     )
+
+
+def encodable(text: str) -> str:
+    r"""
+    Return a text of a browser with `?` instead of lone surrogates, which JSON may have and UTF-8 cannot.
+
+    >>> encodable("caf\u00e9 \ud800")
+    'café ?'
+    """
+    return text.encode(errors="replace").decode()
 
 
 def _instant(text: str | None) -> datetime | None:

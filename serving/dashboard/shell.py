@@ -18,7 +18,7 @@ from answers.questions import QUESTIONS
 from answers.runs import comparisons as run_comparisons
 from answers.runs.comparisons import name_of
 from schemas.rows import Row
-from serving.dashboard.filters import AGAINST_WORDS, SPAN_WORDS, Filters
+from serving.dashboard.filters import AGAINST_WORDS, SPAN_WORDS, Filters, encodable
 from serving.dashboard.render import labelled
 from serving.dashboard.request import DashboardRequest
 
@@ -152,7 +152,7 @@ def _options(name: str, request: DashboardRequest, value: Any) -> list[dict[str,
 def choices_of(name: str, request: DashboardRequest, like: str | None) -> list[Row]:
     """Return the values of a filter that contain a text, of the whole reach; without one, of the span."""
     since = request.begin if like else request.span[0]
-    return contents.values(request.gold, name, request.cluster, since, like)
+    return contents.values(request.gold, name, request.cluster, since, encodable(like or ""))
 
 
 def options_like(name: str, request: DashboardRequest, like: str | None) -> list[dict[str, Any]]:

@@ -56,6 +56,14 @@ def shown(app, query):
     return [called(app, output, values) for output in ("answer.children", "fresh.children")]
 
 
+def test_a_search_for_a_text_that_no_name_can_have_finds_nothing(gold):
+    app = make(gold, frozenset({"localhost"}))
+
+    found = called(app, "find.options", {"find.search_value": "\ud800", "url.search": "?client=\ud800"})
+
+    assert (found.status_code, found.get_json()["response"]) == (200, {"find": {"options": []}})
+
+
 BAD_QUERIES = [
     "?until=0001-01-01",
     "?until=9999-12-31T23:59:59&against=7d",
@@ -66,7 +74,7 @@ BAD_QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("query", BAD_QUERIES)
+@pytest.mark.parametrize("query", [*BAD_QUERIES, "?cluster=\ud800&client=\ud800&topic=\ud800&run=\ud800"])
 def test_bad_parameters_get_a_page(gold, query):
     request = DashboardRequest(gold, filters_of(query))
 
@@ -182,6 +190,15 @@ def test_a_filter_stays_as_it_is_if_its_query_exceeds_a_bound_and_another_error_
     assert _stay(QueryBoundError("busy")) is None
     with pytest.raises(KeyError):
         _stay(KeyError("value"))
+
+
+@pytest.mark.parametrize("text", [b"\xff\xff", b"!!!", b"YWRh", b"/////w==", b""])
+def test_a_login_that_cannot_be_read_is_refused(gold, text):
+    users = Users({"ada": generate_password_hash("secret")})
+    client = make(gold, frozenset({"localhost"}), users=users).server.test_client()
+
+    headers = {"Host": "localhost", "Authorization": f"Basic {text.decode('latin1')}"}
+    assert client.get("/", headers=headers).status_code == 401
 
 
 @pytest.mark.parametrize(("scheme", "status"), [("Digest", 401), ("Basic", 200)])
