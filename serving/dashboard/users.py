@@ -6,6 +6,7 @@ from pathlib import Path
 
 import flask
 from flask import Response
+from werkzeug.datastructures import Authorization
 from werkzeug.security import check_password_hash
 
 METHODS = ("scrypt:", "pbkdf2:")
@@ -40,10 +41,10 @@ class Users:
             name, _, hashed = line.strip().partition(":")
             if not name and not hashed:
                 continue
-            if not name or not hashed.startswith(METHODS):
+            if not name or not _is_hash(hashed):
                 message = (
-                    f"--users {path}, line {number}: not NAME:HASH with a hash of werkzeug, which begins "
-                    "with scrypt: or pbkdf2: (docs/dashboard.md has the command)"
+                    f"--users {path}, line {number}: not NAME:HASH with a hash of werkzeug, such as "
+                    "scrypt:32768:8:1$SALT$DIGITS (docs/dashboard.md has the command)"
                 )
                 raise UsersError(message)
             hashes[name] = hashed
@@ -54,12 +55,31 @@ class Users:
 
     def refusal(self) -> Response | None:
         """Return 401 unless the request of now has the name and the password of a user."""
-        given = flask.request.authorization
+        given = _login()
         hashed = self.hashes.get(given.username or "") if given and given.type == "basic" else None
         if given and hashed and _is_password(hashed, given.password or ""):
             return None
         ask = {"WWW-Authenticate": 'Basic realm="Plumbline", charset="UTF-8"'}
         return Response("Log in with your name and password.", 401, ask, mimetype="text/plain")
+
+
+def _login() -> Authorization | None:
+    """Return the login of the request of now; None without one that can be read."""
+    try:
+        return flask.request.authorization
+    except ValueError:  # werkzeug 3.1 does not catch it if the header is not ASCII
+        return None
+
+
+def _is_hash(text: str) -> bool:
+    """Return whether a text is a hash that passwords can be checked with."""
+    if not text.startswith(METHODS) or text.count("$") != 2:  # noqa: PLR2004 (method, salt, digits)
+        return False
+    try:
+        check_password_hash(text, "")
+    except (ValueError, TypeError, OverflowError, MemoryError):
+        return False
+    return True
 
 
 @lru_cache(maxsize=128)
