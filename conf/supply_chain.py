@@ -56,7 +56,7 @@ def advisories(
     """
     Print what pip-audit found; a package that it could not look up is not a clean one.
 
-    Exit code 1: a package has an advisory.
+    Exit code 1: a package has an advisory, or the answer has no package.
 
     Example: `python -m conf.supply_chain advisories build/sbom/pip-audit.json`
     """
@@ -65,6 +65,9 @@ def advisories(
     except (OSError, ValueError, KeyError, TypeError):
         typer.echo(f"Python packages: {NOT_CHECKED}: pip-audit failed, see its log")
         return
+    if not packages:
+        typer.echo(f"Python packages: {NOT_CHECKED}: pip-audit found no package in the lock, see its log")
+        raise typer.Exit(ExitCode.FAILED)
     skipped = [package for package in packages if "skip_reason" in package]
     found = [package for package in packages if package.get("vulns")]
     for package in found:

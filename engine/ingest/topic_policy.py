@@ -42,7 +42,9 @@ class CompactedTopicError(WrongUseError):
 
 def check_policies(settings: Settings, say: Callable[[str], None]) -> None:
     """
-    Check the policy of each telemetry topic that exists; print a warning about a short retention.
+    Check the policy of each telemetry topic that exists.
+
+    Print a warning about a short retention, or if the policy cannot be read.
 
     Raises:
         CompactedTopicError: a topic is compacted.
@@ -52,7 +54,10 @@ def check_policies(settings: Settings, say: Callable[[str], None]) -> None:
     topics = [topic for query in QUERIES for topic in topics_of(settings, query)]
     for topic, policy in policies(settings.telemetry, topics).items():
         if isinstance(policy, str):
-            say(f"{topic}: its settings cannot be read ({policy}), so a short retention is not noticed")
+            say(
+                f"{topic}: its settings cannot be read ({policy}), so neither compaction nor a short "
+                "retention is noticed. Give the principal of the ingest the ACL DescribeConfigs of the topic"
+            )
             continue
         if "compact" in policy[CLEANUP]:
             raise CompactedTopicError(topic, policy[CLEANUP])

@@ -45,7 +45,7 @@ _TELEMETRY, _OWN = Telemetry().topic_prefix, Telemetry().own_client_prefix
 _TOPIC, _GROUP, _CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER
 ACLS = (
     (NODE, _TOPIC, _TELEMETRY, (AclOperation.WRITE,)),
-    (INGEST, _TOPIC, _TELEMETRY, (AclOperation.READ,)),
+    (INGEST, _TOPIC, _TELEMETRY, (AclOperation.READ, AclOperation.DESCRIBE_CONFIGS)),
     (INGEST, _GROUP, _OWN, (AclOperation.READ,)),
     (SAMPLER, _CLUSTER, "kafka-cluster", (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS)),
     (LOAD, _TOPIC, LOAD_TOPIC, (AclOperation.WRITE, AclOperation.CREATE, AclOperation.DELETE)),

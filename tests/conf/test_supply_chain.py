@@ -91,6 +91,14 @@ def test_without_a_whole_answer_nothing_counts_as_clean(tmp_path, document):
     assert said.startswith("Python packages: not checked for advisories")
 
 
+def test_an_answer_without_a_package_fails_the_target(tmp_path):
+    """The lock has packages, so nothing was looked up."""
+    code, said = advisories(tmp_path, json.dumps({"dependencies": [], "fixes": []}))
+
+    assert code == 1
+    assert said.startswith("Python packages: not checked for advisories")
+
+
 def test_a_package_that_could_not_be_looked_up_is_not_a_clean_one(tmp_path):
     code, said = advisories(tmp_path, json.dumps({"dependencies": [CLEAN, UNKNOWN]}))
 

@@ -5,11 +5,17 @@ Every job continues on a warehouse and checkpoints that the last release wrote.
 """
 
 import json
+import os
 import shutil
 import signal
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
+from confluent_kafka import Producer
 from deltalake import DeltaTable
 from typer.testing import CliRunner
 
@@ -20,25 +26,28 @@ from conf.warehouse_format import MARK
 from engine.delta import tables
 from engine.gold.former import former_repairs
 from engine.gold.stream import STREAM
-from engine.ingest.batches import parser_options, write_batch
-from engine.ingest.gaps import ends_in_bronze
+from engine.ingest.batches import parser_options
+from engine.ingest.checkpoints import TOPIC_ID
 from engine.ingest.positions import former_queries, writer_of_query, writers
-from engine.ingest.sources import LINES, QUERIES, SOURCES
+from engine.ingest.sources import QUERIES
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
 from engine.streams.parser_options import check_options
+from lab.secured.broker import BROKER, INGEST, Login, secured_broker
+from lab.topics import silent_logger
 from plumbline.cli import app
-from schemas.bronze import RAW, REQUEST_LOG
+from schemas.bronze import REQUEST_LOG
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.requests import REQUESTS
 from serving.dashboard.app import make
-from transforms.frames import arrow_of, frame_of
+from transforms.frames import arrow_of
 
 ARCHIVES = sorted(Path(__file__).parent.glob("*.tar.xz"))
 LIMIT_BYTES = 300_000
 NEW_LINES = 40
+FOLLOWS_S = 120
 
 
 class FrozenWarehouse:
@@ -49,7 +58,7 @@ class FrozenWarehouse:
         shutil.unpack_archive(archive, folder)
         self.conf = folder / "my.toml"
         self.conf.write_text(
-            'telemetry = { bootstrap_servers = "127.0.0.1:1" }\n'
+            '[telemetry]\nbootstrap_servers = "127.0.0.1:1"\n'
             f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
         )
         self.settings = Settings.load(self.conf)
@@ -78,28 +87,77 @@ def frozen(request, tmp_path):
     return FrozenWarehouse(request.param, tmp_path)
 
 
-def ingest(spark, frozen):
-    """Write the next batch of lines as the ingest does, with the id of the frozen checkpoint."""
-    writer = writer_of_query(frozen.settings, LINES)
-    log = StreamLog(writer.checkpoint)
-    ends = ends_in_bronze(writer)
-    last, topic = log.offsets[-1], f"{frozen.settings.telemetry.topic_prefix}{SOURCES[0].kind}"
+@contextmanager
+def telemetry_of(frozen, state):
+    """
+    Start a broker whose telemetry topics end where the frozen checkpoint has read them up to.
+
+    Its topics have other ids than those that the release read, so the notes of the ids are removed.
+    """
+    with secured_broker(state) as broker:
+        security = broker.security(INGEST, Login.MTLS)
+        settings = [f"{name} = {json.dumps(value)}\n" for name, value in asdict(security).items() if value]
+        frozen.conf.write_text(
+            frozen.conf.read_text().replace("127.0.0.1:1", broker.servers(Login.MTLS))
+            + f"[telemetry.security]\n{''.join(settings)}"
+        )
+        options = {"bootstrap.servers": broker.servers(Login.MTLS), "enable.idempotence": True}
+        login = broker.security(BROKER, Login.MTLS).librdkafka()
+        producer = Producer(options | login, logger=silent_logger)
+        for writer in writers(frozen.settings):
+            log = StreamLog(writer.checkpoint)
+            for (topic, partition), end in log.ends(log.offsets[-1]).items():
+                for _ in range(end):
+                    producer.produce(topic, b"read before", partition=partition)
+            for note in log.folder.glob(f"{TOPIC_ID}.*"):
+                note.unlink()
+        assert producer.flush(30) == 0
+        yield producer
+
+
+def publish_new_lines(frozen, producer):
+    """Publish lines of the request log again, as lines of another file."""
     rows = sorted(frozen.rows(REQUEST_LOG), key=lambda row: row["offset"])[:NEW_LINES]
-    end = ends[topic, 0]
-    new = [row | {"offset": end + n, "position": f"{row['node']}/new/{n}"} for n, row in enumerate(rows)]
-    records, batch = frame_of(spark, new, RAW), {(topic, 0): (end, end + NEW_LINES)}
-    for table in LINES.tables:  # the job makes what a newer version has added
-        tables.ensure(spark, frozen.root, table)
-    more = {"settings": frozen.settings, "app_id": writer.id, "offsets": batch}
-
-    write_batch(records, last, LINES, **more)  # a retry of the last batch: each table has it
-    assert not any("/new/" in row["position"] for row in frozen.rows(REQUEST_LOG))
-    log.write_ends(last + 1, ends | {(topic, 0): end + NEW_LINES})
-    write_batch(records, last + 1, LINES, is_new=True, **more)
-    log.write_commit(last + 1)
+    for n, row in enumerate(rows):
+        texts = {name: row[name] for name in ("cluster", "node", "kind", "time_zone", "source") if row[name]}
+        headers = [(name.replace("_", "-"), text.encode()) for name, text in texts.items()]
+        headers.append(("position", f"{row['node']}/new/{n}".encode()))
+        at_ms = int(row["timestamp"].timestamp() * 1_000)
+        producer.produce(row["topic"], row["value"], partition=0, headers=headers, timestamp=at_ms)
+    assert producer.flush(30) == 0
 
 
-def test_every_job_continues_on_it(spark, frozen):
+def ingest(frozen, state):
+    """Run the ingest with new lines in the topic."""
+    with telemetry_of(frozen, state) as producer:
+        publish_new_lines(frozen, producer)
+        frozen.run("ingest", "--once")
+
+
+def follow(frozen):
+    """Run `build-gold --follow` until it has committed a batch; end it with SIGTERM."""
+    log = StreamLog(STREAM.checkpoint(frozen.settings))
+    before, has_ended, give_up_at = log.commits[-1], Event(), time.monotonic() + FOLLOWS_S
+
+    def end():
+        while log.commits[-1] == before and time.monotonic() < give_up_at:
+            if has_ended.wait(0.5):
+                return
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    ending = Thread(target=end)
+    ending.start()
+    try:
+        frozen.run("build-gold", "--follow")
+    finally:
+        has_ended.set()
+        ending.join()
+    assert log.commits[-1] > before
+
+
+@pytest.mark.live
+@pytest.mark.usefixtures("spark")
+def test_every_job_continues_on_it(frozen, tmp_path):
     for query in QUERIES:
         writer = writer_of_query(frozen.settings, query)
         assert StreamLog(writer.checkpoint).commits, query.name
@@ -117,10 +175,12 @@ def test_every_job_continues_on_it(spark, frozen):
     frozen.run("migrate", "--yes")
     assert "nothing to do" in frozen.run("migrate").stderr
 
-    ingest(spark, frozen)
+    ingest(frozen, tmp_path / "kafka")
     assert repairs_of(writers(frozen.settings)) == []
     assert len(frozen.rows(REQUESTS)) == requests + NEW_LINES
 
+    follow(frozen)
+    assert frozen.counted() == lines + NEW_LINES
     frozen.run("build-gold")
     assert frozen.counted() == lines + NEW_LINES
     assert "request-log: 0 would be restored, 1 stay" in frozen.run("replay", "--dry-run").stderr

@@ -65,10 +65,12 @@ def test_a_retention_that_deletes_lines_soon_is_a_warning(said, policy, warning)
     assert [line[: len(warning)] for line in said(policy)] == ([warning] if warning else [])
 
 
-def test_a_principal_that_may_not_read_the_settings_is_a_warning(said):
+def test_a_principal_that_may_not_read_the_settings_is_a_warning_with_what_is_missed_and_the_acl(said):
     [warning] = said(error=KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
     assert "t.metrics: its settings cannot be read" in warning
+    assert "neither compaction nor a short retention is noticed" in warning
+    assert "ACL DescribeConfigs" in warning
 
 
 def test_a_topic_that_does_not_exist_has_no_policy(said):
