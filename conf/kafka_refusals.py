@@ -5,12 +5,12 @@ from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-Answer = TypeVar("Answer")
+KafkaAnswer = TypeVar("KafkaAnswer")
 
 REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001 (librdkafka's names)
 
 
-def answer_of(request: Future[Answer], timeout_s: float) -> Answer:
+def answer_of(request: Future[KafkaAnswer], timeout_s: float) -> KafkaAnswer:
     """
     Return the answer of an AdminClient's request that has this timeout.
 

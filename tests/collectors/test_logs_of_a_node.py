@@ -42,7 +42,7 @@ class AckedLines(Published):
         delivered(None, None)
 
 
-class Node:
+class NodeOfLogs:
     """A node with two apps, whose logs one collector reads."""
 
     def __init__(self, folder, published):
@@ -84,7 +84,7 @@ class Node:
 def node(tmp_path, monkeypatch):
     published = AckedLines()
     monkeypatch.setattr("collectors.main.Publisher", published)
-    return Node(tmp_path, published)
+    return NodeOfLogs(tmp_path, published)
 
 
 def split(*lines):
