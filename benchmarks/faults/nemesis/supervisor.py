@@ -69,9 +69,15 @@ def may_end(word: str, code: int | None, line: str, kinds: Iterable[FaultKind]) 
 
 
 def sentences(word: str, output: str) -> list[str]:
-    """Return why a job ended: its last line; `maintain` has a line for each table that failed."""
-    failed = [line for line in output.splitlines() if " failed: " in line] if word == MAINTAIN else []
-    return failed or [last_line(output)]
+    """
+    Return why a job ended; `maintain` has a line for each table that failed.
+
+    A thread that fails when the JVM is gone may print a traceback after the sentence.
+    """
+    lines = output.splitlines()
+    failed = [line for line in lines if " failed: " in line] if word == MAINTAIN else []
+    stopped = [line for line in lines if line.startswith(f"{word.replace('-', '_')} stopped: ")]
+    return failed or [last_line("\n".join(stopped) or output)]
 
 
 def without_names(sentence: str) -> str:

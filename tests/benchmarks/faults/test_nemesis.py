@@ -139,6 +139,12 @@ def test_what_a_job_says_of_a_torn_file_is_recognized():
     assert re.search(supervisor.DAMAGED, str(error))
 
 
+def test_the_sentence_of_a_job_counts_and_not_what_a_thread_prints_after_it():
+    output = "x\nbuild_gold stopped: Spark's JVM has died\nOSError: No space left on device\n"
+    assert supervisor.sentences("build-gold", output) == ["build_gold stopped: Spark's JVM has died"]
+    assert supervisor.sentences("build-gold", "Traceback\nKeyError: 1\n") == ["KeyError: 1"]
+
+
 def test_each_table_that_maintain_could_not_do_must_be_explained():
     there = supervised()
     lines = [
