@@ -137,9 +137,7 @@ class Ingest:
     max_ahead_s: int = 3_600  # of a line's instant after its Kafka timestamp; more is a wrong clock
     pseudonym_key_file: str = ""  # if set, silver and gold hash client ids and principals
     follower_listeners: tuple[str, ...] = ()  # inter-broker listeners; empty: learnt (`silver.listeners`)
-    controller_listeners: tuple[
-        str, ...
-    ] = ()  # of the controllers; empty: any that serves no client (learnt)
+    controller_listeners: tuple[str, ...] = ()  # empty: any that serves no client (learnt)
     follower_principals: tuple[str, ...] = ()  # of brokers and controllers, "User:broker"; empty: any
 
 
