@@ -84,10 +84,11 @@ def without_names(sentence: str) -> str:
     """
     Return a sentence without what differs each time, to count it.
 
-    >>> without_names("ingest stopped: the disk is full: /a/b (warehouse, 4,096 bytes free)")
-    'ingest stopped: the disk is full: … (warehouse, # bytes free)'
+    >>> without_names("silver.topics failed: the disk is full: /a/b (warehouse, 4,096 bytes free); free some")
+    'a table failed: the disk is full: … (warehouse, # bytes free)'
     """
-    return re.sub(r"\d[\d,.:]*", "#", re.sub(r"/\S+", "…", sentence))[:SHOWN]
+    of_any = re.sub(r"^\w+\.\w+ failed", "a table failed", sentence.partition(";")[0])
+    return re.sub(r"\d[\d,.:]*", "#", re.sub(r"/\S+|faults-[\w.-]+", "…", of_any))[:SHOWN]
 
 
 class Supervisor(threading.Thread):
