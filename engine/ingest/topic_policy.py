@@ -56,7 +56,7 @@ def check_policies(settings: Settings, say: Callable[[str], None]) -> None:
         if isinstance(policy, str):
             say(
                 f"{topic}: its settings cannot be read ({policy}), so neither compaction nor a short "
-                "retention is noticed. Give the principal of the ingest the ACL DescribeConfigs of the topic"
+                "retention is noticed. Grant the ingest the ACL DescribeConfigs on the topic"
             )
             continue
         if "compact" in policy[CLEANUP]:

@@ -88,9 +88,9 @@ class FaultTargets:
         finally:
             self._taken.discard(name)
 
-    def running(self, words: Sequence[str]) -> list[str]:
-        """Return the jobs of these that run now."""
-        jobs = ((word, self.supervisor.jobs.get(word)) for word in words)
+    def running(self) -> list[str]:
+        """Return the jobs that run now."""
+        jobs = ((word, self.supervisor.jobs.get(word)) for word in WORDS)
         return [word for word, job in jobs if job is not None and job.code is None]
 
     def synced(self, folder: Path) -> None:
@@ -161,7 +161,7 @@ def broker_lost(targets: FaultTargets, dice: Random) -> Iterator[str]:
 @contextmanager
 def clock_stepped(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Step the clock of a job that runs or of the collector, and step it back."""
-    hosts = [*targets.running(tuple(WORDS)), COLLECTOR]
+    hosts = [*targets.running(), COLLECTOR]
     with targets.taking([f"clock of {host}" for host in dice.sample(hosts, len(hosts))]) as clock:
         if not clock:
             yield ""

@@ -17,7 +17,7 @@ NO_BROKER = OSError("no such broker")
 
 
 class PlayedSite:
-    """Topics whose producer publishes until it is told to stop."""
+    """Topics whose producer publishes until its round ends."""
 
     ledger, not_in_topic = (), 2
 
