@@ -232,9 +232,9 @@ def is_merged(written: JobsWarehouse, table: Table) -> bool:
 
 
 def is_retried(written: JobsWarehouse, table: Table) -> bool:
-    """Return whether the newest entry of a table is of the newest batch: the ingest writes it again."""
+    """Return whether the newest entry of a table is of the newest batch, and the ingest writes it again."""
     try:
-        return is_of_newest_batch(written, table)
+        return is_of_newest_batch(written, table) and not is_in_a_checkpoint(written, table)
     except StopIteration:  # It is no batch but a merge or a change of properties.
         return False
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from typer.testing import CliRunner
 
 from benchmarks import pages
 from benchmarks.faults import oracles, page, steady
-from benchmarks.faults.job import GOLD
+from benchmarks.faults.job import GOLD, INGEST
 from benchmarks.faults.nemesis import __main__ as program
 from benchmarks.faults.nemesis import faults, results, supervisor
 from benchmarks.faults.nemesis import round as one_round
@@ -230,6 +230,23 @@ def test_an_entry_of_gold_is_torn_only_if_a_job_needs_it(tmp_path):
     DeltaTable(oracles.where(tmp_path, FETCH_LATENCY)).create_checkpoint()
 
     assert (before, len(faults.repairable(GOLD, there))) == (2, 1)
+
+
+def test_an_entry_of_the_ingest_is_torn_only_if_the_ingest_writes_it_again(written, tmp_path):
+    """It does so if the entry is of its newest batch and no checkpoint has it."""
+    offsets = tmp_path / "ingest_lines_v1" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").touch()
+    written.settings = SimpleNamespace(warehouse=SimpleNamespace(checkpoints=tmp_path))
+    where, none = oracles.where(written.root, REQUEST_LOG), arrow_of([], REQUEST_LOG.schema)
+    found = [len(faults.repairable(INGEST, written))]
+    batch = CommitProperties(app_transactions=[Transaction("ingest_lines-id", 0)])
+    write_deltalake(where, none, mode="append", commit_properties=batch)
+    found.append(len(faults.repairable(INGEST, written)))
+    DeltaTable(where).create_checkpoint()
+    found.append(len(faults.repairable(INGEST, written)))
+
+    assert found == [5, 6, 5]
 
 
 def lost(written, ledger):
