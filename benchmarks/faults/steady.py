@@ -69,7 +69,7 @@ def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Se
         site.close()
 
 
-def against_twin(site: Site, written: JobsWarehouse) -> list[str]:
+def against_twin(site: Site, written: JobsWarehouse, *, is_tidied: bool = False) -> list[str]:
     """Compare the warehouse with the ledger, its logs and an undisturbed twin; return the failures."""
     wrong, twin = list[str](), site.warehouse("twin", batch=1_000_000)
     for run, code, output in (
@@ -82,7 +82,7 @@ def against_twin(site: Site, written: JobsWarehouse) -> list[str]:
         *wrong,
         *oracles.lost_or_doubled(written.root, site.ledger),
         *oracles.unbalanced(written.root),
-        *oracles.bad_log(written.root, ALL),
+        *oracles.bad_log(written.root, ALL, is_tidied=is_tidied),
         *oracles.unbalanced_books(written.root),
         *oracles.other_than_twin(written.root, twin.root, ALL, may_be_empty=MAY_BE_EMPTY),
     ]

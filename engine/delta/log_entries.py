@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType, TimestampType
 
 from conf.atomic_file import sync, sync_name
 from engine.delta.data_files import NULL_PARTITION, stats_json, sync_files
-from engine.delta.log_state import FILES, REWRITING, added_files, entry, entry_file
+from engine.delta.log_state import FILES, LAST_CHECKPOINT, REWRITING, added_files, entry, entry_file
 from engine.process.fail_points import reached
 from engine.process.hadoop_files import sync_checked
 from schemas.delta_log import open_log, read_on
@@ -185,7 +185,8 @@ def write_checkpoint(where: Path, log: DeltaTable) -> None:
     """Write a checkpoint of the newest version, sync it, and remove the checkpoints that no reader needs."""
     log.create_checkpoint()
     folder = where / "_delta_log"
-    for file in (*sorted(folder.glob("*.checkpoint.parquet"))[-1:], folder / "_last_checkpoint"):
+    # If the version has a checkpoint, delta-rs writes neither, also if `_last_checkpoint` is missing.
+    for file in (*sorted(folder.glob("*.checkpoint.parquet"))[-1:], *folder.glob(LAST_CHECKPOINT)):
         sync(file)
     sync(folder)
     reached("checkpoint-written")
@@ -213,7 +214,7 @@ def thin_checkpoints(where: Path) -> None:
 def _last_checkpoint(where: Path) -> int:
     """Return the version of the last checkpoint; 0 without one, or if `_last_checkpoint` is torn."""
     try:
-        hint = json.loads((where / "_delta_log" / "_last_checkpoint").read_text())
+        hint = json.loads((where / "_delta_log" / LAST_CHECKPOINT).read_text())
         return int(hint["version"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0

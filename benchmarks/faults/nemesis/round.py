@@ -95,7 +95,7 @@ def play(cluster: ThreeBrokers, folder: Path, seed: str, for_s: float, show: Sho
 def verdict(site: Site, written: JobsWarehouse) -> list[str]:
     """Return what any oracle finds wrong, or that a record could be lost and none would find it."""
     try:
-        return against_twin(site, written) or unseen_loss(written.root, site.ledger)
+        return against_twin(site, written, is_tidied=True) or unseen_loss(written.root, site.ledger)
     except Exception as error:  # noqa: BLE001 (a warehouse that no oracle can read is wrong, and is kept)
         return [f"an oracle failed: {error!r}"]
 

@@ -274,7 +274,7 @@ def test_the_verdict_has_what_each_oracle_finds(monkeypatch):
 
 
 def test_a_round_without_findings_shows_that_a_loss_would_be_found(written, monkeypatch):
-    monkeypatch.setattr(one_round, "against_twin", lambda *_: [])
+    monkeypatch.setattr(one_round, "against_twin", lambda *_, is_tidied: [] if is_tidied else ["a hole"])
     site = SimpleNamespace(ledger=LEDGER)
     assert verdict(site, written) == []
     assert oracles.rows_of(written.root, REQUEST_LOG, "offset")["offset"].to_pylist() == [1, 2]

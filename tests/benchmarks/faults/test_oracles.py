@@ -192,6 +192,7 @@ def test_a_missing_version_is_found(warehouse):
     log = oracles.where(warehouse.root, SKIPPED) / "_delta_log"
     (log / f"{1:020}.json").unlink()
     assert "skipped: versions [0, 2] have a hole" in warehouse.wrong()
+    assert oracles.bad_log(warehouse.root, [SKIPPED], is_tidied=True) == []
 
 
 def test_a_missing_table_is_found(warehouse):

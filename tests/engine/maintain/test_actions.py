@@ -19,7 +19,7 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction
 from benchmarks.faults import oracles
 from conf.settings import PROJECT
 from engine.delta import log_entries
-from engine.delta.log_state import VERSION_FILE
+from engine.delta.log_state import LAST_CHECKPOINT, VERSION_FILE
 from engine.maintain import actions
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
@@ -96,6 +96,16 @@ def test_old_entries_go_up_to_an_old_checkpoint_and_the_rest_stays_readable(line
     assert sorted(int(file.name[1:21]) for file in entries.glob(".*.crc")) == [3, 4, 5]
     assert sorted(DeltaTable(str(lines.where), version=3).to_pyarrow_table()["n"].to_pylist()) == [0, 1, 2]
     assert lines.numbers()[0] == lines.numbers()[1] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_log_whose_last_checkpoint_was_set_aside_is_tidied(lines):
+    """The newest version has a checkpoint, so delta-rs does not write `_last_checkpoint` again."""
+    lines.append(row(0), version=0)
+    DeltaTable(str(lines.where)).create_checkpoint()
+    (lines.where / "_delta_log" / LAST_CHECKPOINT).unlink()
+
+    assert actions.tidy_log(DeltaTable(str(lines.where)), hours=24) == 0
+    assert lines.numbers()[0] == [0]
 
 
 @pytest.mark.parametrize(("kept_hours", "named"), [(48, 1), (200, 2)])
