@@ -185,9 +185,10 @@ def write_checkpoint(where: Path, log: DeltaTable) -> None:
     """Write a checkpoint of the newest version, sync it, and remove the checkpoints that no reader needs."""
     log.create_checkpoint()
     folder = where / "_delta_log"
-    # If the version has a checkpoint, delta-rs writes neither, also if `_last_checkpoint` is missing.
-    for file in (*sorted(folder.glob("*.checkpoint.parquet"))[-1:], *folder.glob(LAST_CHECKPOINT)):
-        sync(file)
+    for file in (*sorted(folder.glob("*.checkpoint.parquet"))[-1:], folder / LAST_CHECKPOINT):
+        # A start that found it torn has set it aside; delta-rs writes none if the version has a checkpoint.
+        with suppress(FileNotFoundError):
+            sync(file)
     sync(folder)
     reached("checkpoint-written")
     thin_checkpoints(where)

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -242,12 +243,13 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
     write_checkpoint(where, log)
     until = time.time() - hours * 3_600
     versions = {file: match for file in entries.iterdir() if (match := VERSION_FILE.match(file.name))}
-    old = [
-        int(match[1])
-        for file, match in versions.items()
-        if file.name.endswith(".checkpoint.parquet") and file.stat().st_mtime < until
-    ]
-    expired = [file for file, match in versions.items() if int(match[1]) < max(old, default=0)]
+    newest_old = 0
+    for file, match in versions.items():
+        if file.name.endswith(".checkpoint.parquet"):
+            with suppress(FileNotFoundError):  # a stream may remove it at the same time
+                if file.stat().st_mtime < until:
+                    newest_old = max(newest_old, int(match[1]))
+    expired = [file for file, match in versions.items() if int(match[1]) < newest_old]
     for file in expired:
         file.unlink(missing_ok=True)
     return sum(file.name.endswith(".json") for file in expired)

@@ -108,6 +108,14 @@ def test_a_log_whose_last_checkpoint_was_set_aside_is_tidied(lines):
     assert lines.numbers()[0] == [0]
 
 
+def test_a_checkpoint_that_a_stream_removes_at_the_same_time_is_no_failure(lines):
+    lines.append(row(0), version=0)
+    gone = lines.where / "_delta_log" / f"{0:020}.checkpoint.parquet"
+    gone.symlink_to(lines.where / "gone")  # it is in the listing, and its time cannot be read
+
+    assert actions.tidy_log(DeltaTable(str(lines.where)), hours=24) == 0
+
+
 @pytest.mark.parametrize(("kept_hours", "named"), [(48, 1), (200, 2)])
 def test_the_log_has_removed_files_for_as_long_as_vacuum_keeps_them(lines, kept_hours, named):
     """By default a checkpoint would contain the removed files of a week, 160 bytes each."""
