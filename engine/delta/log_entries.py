@@ -40,7 +40,10 @@ DEFAULT_INTERVAL = 10
 
 CHECKPOINT_KEPT_EVERY_S = 4 * 3_600
 NEWEST_CHECKPOINTS = 3
-"""Checkpoints that are always kept, so that a reader has some minutes to finish with an older one."""
+"""Checkpoints that are always kept: a stream writes one in some minutes, so older readers can finish."""
+
+READ_WITHIN_S = 600.0
+"""A checkpoint so little older than the newest one is kept: `maintain` may run several times in a row."""
 
 
 def opened(where: Path) -> DeltaTable:
@@ -196,20 +199,21 @@ def write_checkpoint(where: Path, log: DeltaTable) -> None:
 
 def thin_checkpoints(where: Path) -> None:
     """
-    Remove the checkpoints that no reader needs: keep the newest, and one per four hours for log clean-up.
+    Remove checkpoints that no reader needs: keep the newest ones, and one per four hours for log clean-up.
 
     Each contains the names of all files removed in two days. At 432 a day they would take 12 GB for a table
     of 100 MB.
     """
-    with_age = []
+    written_at = dict[Path, float]()
     for file in sorted((where / "_delta_log").glob("*.checkpoint.parquet")):
         with suppress(FileNotFoundError):  # `maintain` may remove it at the same time
-            with_age.append((file, int(file.stat().st_mtime // CHECKPOINT_KEPT_EVERY_S)))
-    first_of = {age: file for file, age in reversed(with_age)}
-    newest = [file for file, _ in with_age[-NEWEST_CHECKPOINTS:]]
-    for file, _ in with_age:
-        if file not in newest and file not in first_of.values():
-            file.unlink(missing_ok=True)
+            written_at[file] = file.stat().st_mtime
+    young_from = max(written_at.values(), default=0.0) - READ_WITHIN_S
+    kept = {file for file, at in written_at.items() if at > young_from}
+    kept.update(list(written_at)[-NEWEST_CHECKPOINTS:])
+    kept.update({at // CHECKPOINT_KEPT_EVERY_S: file for file, at in reversed(written_at.items())}.values())
+    for file in written_at.keys() - kept:
+        file.unlink(missing_ok=True)
 
 
 def _last_checkpoint(where: Path) -> int:

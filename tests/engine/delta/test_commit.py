@@ -214,13 +214,27 @@ def test_of_many_checkpoints_the_newest_stay_and_one_in_four_hours(site):
         site.append(row(n), version=n)
         DeltaTable(str(site.where)).create_checkpoint()
         made = site.where / "_delta_log" / f"{n:020}.checkpoint.parquet"
-        os.utime(made, (1e9 + (n > 3) * log_entries.CHECKPOINT_KEPT_EVERY_S,) * 2)
+        span = (n > 3) * log_entries.CHECKPOINT_KEPT_EVERY_S
+        os.utime(made, (1e9 + span + n * log_entries.READ_WITHIN_S,) * 2)
 
     log_entries.thin_checkpoints(site.where)
 
     assert checkpoints(site) == [1, 4, 6, 7, 8]
     assert DeltaTable(str(site.where), version=5).to_pyarrow_table().num_rows == 5
     assert site.numbers() == ([*range(1, 9)],) * 2
+
+
+def test_a_checkpoint_stays_for_ten_minutes_however_many_come_after_it(site):
+    """A reader may have begun with it. Here `maintain` was run by hand, again and again."""
+    for n in range(1, 9):
+        site.append(row(n), version=n)
+        DeltaTable(str(site.where)).create_checkpoint()
+        made = site.where / "_delta_log" / f"{n:020}.checkpoint.parquet"
+        os.utime(made, (1e9 + n * log_entries.READ_WITHIN_S / 6,) * 2)
+
+    log_entries.thin_checkpoints(site.where)
+
+    assert checkpoints(site) == [1, 3, 4, 5, 6, 7, 8]
 
 
 def test_a_draft_of_a_checkpoint_and_a_torn_hint_stop_nothing(site):
