@@ -179,19 +179,20 @@ def clock_stepped(targets: FaultTargets, dice: Random) -> Iterator[str]:
 @contextmanager
 def torn(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Kill a stream at work, and tear a file of its state that its next start repairs."""
-    word, how = _at_work(targets, dice), dice.choice(HOW)
-    if not word:
-        yield ""
-        return
-    with targets.supervisor.dead(word, MAINTAIN):
-        damage = dice.choice(repairable(word, targets.written))
-        try:
-            file = damage(targets.written, how)
-            hit = f"{file.relative_to(targets.disk)} {how}"
-            targets.synced(file.parent.parent)
-        except FileNotFoundError:  # a power cut has taken it
-            hit = ""
-    yield hit
+    with targets.taking(["a file"]) as is_free:  # a second tear before that start may be beyond repair
+        word, how = _at_work(targets, dice) if is_free else "", dice.choice(HOW)
+        if not word:
+            yield ""
+            return
+        with targets.supervisor.dead(word, MAINTAIN):
+            damage = dice.choice(repairable(word, targets.written))
+            try:
+                file = damage(targets.written, how)
+                hit = f"{file.relative_to(targets.disk)} {how}"
+                targets.synced(file.parent.parent)
+            except FileNotFoundError:  # a power cut has taken it
+                hit = ""
+        yield hit
 
 
 def _at_work(targets: FaultTargets, dice: Random) -> str:

@@ -133,6 +133,6 @@ def table_checkpoint_alone(written: JobsWarehouse, how: str) -> Path:
 def last_gold_offsets(written: JobsWarehouse, how: str) -> Path:
     """Tear the newest entry of the offset log of gold's stream."""
     log = StreamLog(STREAM.checkpoint(written.settings))
-    file = log.offsets_file(max(log.offsets))
+    file = log.offsets_file(max(log.offsets, default=0))
     harm.tear(file, how)
     return file

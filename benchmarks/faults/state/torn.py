@@ -80,7 +80,7 @@ def is_of_newest_batch(written: JobsWarehouse, table: Table) -> bool:
         if "txn" in (action := json.loads(line))
     )
     query = next(query for query in tears.QUERIES if batch["appId"].startswith(query.removesuffix("_v1")))
-    return int(batch["version"]) == max(tears.log_of(written, query).offsets)
+    return int(batch["version"]) == max(tears.log_of(written, query).offsets, default=-1)
 
 
 def goes_on(
