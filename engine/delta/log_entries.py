@@ -188,8 +188,9 @@ def write_checkpoint(where: Path, log: DeltaTable) -> None:
     """Write a checkpoint of the newest version, sync it, and remove the checkpoints that no reader needs."""
     log.create_checkpoint()
     folder = where / "_delta_log"
-    for file in (*sorted(folder.glob("*.checkpoint.parquet"))[-1:], folder / LAST_CHECKPOINT):
-        # A start that found it torn has set it aside; delta-rs writes none if the version has a checkpoint.
+    for file in (*list(checkpoints_of(where))[-1:], folder / LAST_CHECKPOINT):
+        # A stream's start sets a torn `_last_checkpoint` aside. If the version has a checkpoint, delta-rs
+        # does not write it again.
         with suppress(FileNotFoundError):
             sync(file)
     sync(folder)
@@ -204,16 +205,22 @@ def thin_checkpoints(where: Path) -> None:
     Each contains the names of all files removed in two days. At 432 a day they would take 12 GB for a table
     of 100 MB.
     """
-    written_at = dict[Path, float]()
-    for file in sorted((where / "_delta_log").glob("*.checkpoint.parquet")):
-        with suppress(FileNotFoundError):  # `maintain` may remove it at the same time
-            written_at[file] = file.stat().st_mtime
+    written_at = checkpoints_of(where)
     young_from = max(written_at.values(), default=0.0) - READ_WITHIN_S
     kept = {file for file, at in written_at.items() if at > young_from}
     kept.update(list(written_at)[-NEWEST_CHECKPOINTS:])
     kept.update({at // CHECKPOINT_KEPT_EVERY_S: file for file, at in reversed(written_at.items())}.values())
     for file in written_at.keys() - kept:
         file.unlink(missing_ok=True)
+
+
+def checkpoints_of(where: Path) -> dict[Path, float]:
+    """Return when each checkpoint of a table was written, in epoch seconds; in the order of the versions."""
+    written_at = dict[Path, float]()
+    for file in sorted((where / "_delta_log").glob("*.checkpoint.parquet")):
+        with suppress(FileNotFoundError):  # a stream or `maintain` may remove it at the same time
+            written_at[file] = file.stat().st_mtime
+    return written_at
 
 
 def _last_checkpoint(where: Path) -> int:

@@ -10,7 +10,6 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -23,7 +22,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta.data_files import WITHOUT_DICTIONARY
-from engine.delta.log_entries import NO_HOOKS, folder_of, rewriting, write_checkpoint
+from engine.delta.log_entries import NO_HOOKS, checkpoints_of, folder_of, rewriting, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
@@ -242,14 +241,9 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
     entries = where / "_delta_log"
     write_checkpoint(where, log)
     until = time.time() - hours * 3_600
-    versions = {file: match for file in entries.iterdir() if (match := VERSION_FILE.match(file.name))}
-    newest_old = 0
-    for file, match in versions.items():
-        if file.name.endswith(".checkpoint.parquet"):
-            with suppress(FileNotFoundError):  # a stream may remove it at the same time
-                if file.stat().st_mtime < until:
-                    newest_old = max(newest_old, int(match[1]))
-    expired = [file for file, match in versions.items() if int(match[1]) < newest_old]
+    versions = {file: int(match[1]) for file in entries.iterdir() if (match := VERSION_FILE.match(file.name))}
+    old = [versions[file] for file, at in checkpoints_of(where).items() if file in versions and at < until]
+    expired = [file for file, version in versions.items() if version < max(old, default=0)]
     for file in expired:
         file.unlink(missing_ok=True)
     return sum(file.name.endswith(".json") for file in expired)

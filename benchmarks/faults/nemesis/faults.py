@@ -179,7 +179,7 @@ def clock_stepped(targets: FaultTargets, dice: Random) -> Iterator[str]:
 @contextmanager
 def torn(targets: FaultTargets, dice: Random) -> Iterator[str]:
     """Kill a stream at work, and tear a file of its state that its next start repairs."""
-    with targets.taking(["a file"]) as is_free:  # a second tear before that start may be beyond repair
+    with targets.taking(["a file"]) as is_free:  # two tears before the next start may be beyond repair
         word, how = _at_work(targets, dice) if is_free else "", dice.choice(HOW)
         if not word:
             yield ""
@@ -233,7 +233,7 @@ def is_merged(written: JobsWarehouse, table: Table) -> bool:
 
 
 def is_retried(written: JobsWarehouse, table: Table) -> bool:
-    """Return whether the newest entry of a table is of the newest batch, and the ingest writes it again."""
+    """Return whether the newest entry of a table is of the newest batch and in no checkpoint."""
     try:
         return is_of_newest_batch(written, table) and not is_in_a_checkpoint(written, table)
     except StopIteration:  # It is no batch but a merge or a change of properties.
