@@ -116,15 +116,30 @@ def settle(where: Path, version: int) -> None:
 
     delta-rs and Delta Spark sync nothing, and `maintain` commits with them while streams append. Without
     this, a power cut could leave a whole entry after an empty one, which cannot be repaired. Each process
-    does it once per entry; entries below the first one that it sees were settled by the writer of that one.
+    does it once per entry.
     """
     if _settled.get(where, -1) >= version:
         return
     sync_name(where)
-    for each in range(_settled.get(where, version - 1) + 1, version + 1):
+    for each in range(_first_unsettled(where, version), version + 1):
         files = added_files(where, entry(where / "_delta_log", each) or [])
         sync_files(where, (file for file, _ in files if file.exists()))
         _sync_entry(where, each)
+
+
+def _first_unsettled(where: Path, version: int) -> int:
+    """
+    Return the first version that may not be on disk.
+
+    Entries below the first one that a process sees were settled by the writer of that one, except those that
+    a killed `maintain` or `replay` has left. Of these, only the oldest can have a checkpoint.
+    """
+    if where in _settled:
+        return _settled[where] + 1
+    if not (where / REWRITING).exists():
+        return version
+    checkpoints = (int(file.name.partition(".")[0]) for file in checkpoints_of(where))
+    return max((each for each in checkpoints if each <= version), default=0)
 
 
 def mark_settled(where: Path, version: int) -> None:
@@ -142,9 +157,9 @@ def rewriting(log: DeltaTable) -> Iterator[None]:
     """
     where = folder_of(log)
     marker = where / REWRITING
+    settle(where, log.version())  # first: a marker that is there is of a block that was killed
     marker.touch()
     sync(where)
-    settle(where, log.version())  # the block may commit several versions, and all are settled after it
     try:
         yield
     finally:
@@ -185,7 +200,12 @@ def checkpoint_when_due(where: Path, version: int, interval: int) -> None:
 
 
 def write_checkpoint(where: Path, log: DeltaTable) -> None:
-    """Write a checkpoint of the newest version, sync it, and remove the checkpoints that no reader needs."""
+    """
+    Write a checkpoint of the newest version, sync it, and remove the checkpoints that no reader needs.
+
+    A checkpoint hides the entry below it from every later look. So what it names is on disk before.
+    """
+    settle(where, log.version())
     log.create_checkpoint()
     folder = where / "_delta_log"
     for file in (*list(checkpoints_of(where))[-1:], folder / LAST_CHECKPOINT):

@@ -237,7 +237,7 @@ def _extremes(files: list[Path]) -> dict[TelemetryPartition, tuple[int, int]]:
 
 
 def _checkpoints(log: Path) -> tuple[dict[int, list[Path]], dict[int, list[Path]]]:
-    """Return the files of the newest whole checkpoint, and of each newer checkpoint that is not whole."""
+    """Return the files of the newest good checkpoint, and of each newer checkpoint, which is not."""
     found: dict[int, list[Path]] = {}
     parts: dict[int, int] = {}
     for file in sorted(log.glob("*.checkpoint*.parquet")):
@@ -246,11 +246,24 @@ def _checkpoints(log: Path) -> tuple[dict[int, list[Path]], dict[int, list[Path]
             parts[int(match[1])] = int(match[2] or 1)
     newest_whole = -1
     for version in sorted(found, reverse=True):
-        if len(found[version]) == parts[version] and all(map(_is_parquet, found[version])):
+        is_whole = len(found[version]) == parts[version] and all(map(_is_parquet, found[version]))
+        if is_whole and not _hides_torn_rewrite(log, version):
             newest_whole = version
             break
     torn = {version: files for version, files in found.items() if version > newest_whole}
     return ({newest_whole: found[newest_whole]} if newest_whole >= 0 else {}), torn
+
+
+def _hides_torn_rewrite(log: Path, version: int) -> bool:
+    """
+    Return whether a checkpoint is of the newest version, and this one was rewritten and is not whole.
+
+    delta-rs and Delta Spark write a checkpoint before the version's files are synced.
+    """
+    if not (log.parent / REWRITING).exists() or entry_file(log, version + 1).exists():
+        return False
+    actions = entry(log, version)
+    return actions is None or not _are_files_whole(log.parent, actions)
 
 
 def _is_parquet(file: Path) -> bool:

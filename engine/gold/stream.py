@@ -9,6 +9,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings
 from engine.delta import log_entries, tables
+from engine.delta.log_state import REWRITING
 from engine.gold.arrivals import inputs_of
 from engine.gold.builder import gold_of
 from engine.streams.audit.findings import Repair
@@ -68,12 +69,20 @@ class GoldStream:
         return gold_repairs(self.checkpoint(settings), gold, read)
 
     def note(self, settings: Settings) -> None:
-        """Store the versions of gold's tables for the audit at the next start."""
+        """
+        Store the versions of gold's tables for the audit at the next start.
+
+        What another job is committing to a table that the stream reads is on disk then: if a power cut took
+        a version that the stream has read, the stream would miss the next one with its number.
+        """
         folders = {table.name: Path(tables.path(settings.warehouse_root, table)) for table in self.gold}
         present = {name: where for name, where in folders.items() if (where / "_delta_log").is_dir()}
         versions = {name: log_entries.opened(where).version() for name, where in present.items()}
         for name, where in present.items():
             log_entries.settle(where, versions[name])  # `maintain` may have written it
+        for where in (Path(tables.path(settings.warehouse_root, table)) for table in self.read):
+            if (where / REWRITING).exists():
+                log_entries.settle(where, log_entries.opened(where).version())
         note_versions(self.checkpoint(settings), versions)
 
 

@@ -29,6 +29,9 @@ DAMAGED = r": /\S+ .*; nothing was written: "
 """What a job says of a file that only the ingest repairs."""
 
 ONLY_INGEST_REPAIRS = ((GOLD, ExitCode.STATE, DAMAGED), (MAINTAIN, FAILED, rf" failed: .*{DAMAGED}"))
+READING = r"Kernel error: |\[DELTA_STREAMING_TRAILING_COMMIT_MISSING\] "
+"""What Delta says of a file that is torn while it reads the table."""
+
 OF_KAFKA = r"does not answer|[Tt]imed? ?out|[Dd]isconnect|not available|NotLeader|broker"
 MAY_END: dict[FaultKind, tuple[tuple[str, int, str], ...]] = {
     FaultKind.FULL_DISK: (
@@ -38,7 +41,7 @@ MAY_END: dict[FaultKind, tuple[tuple[str, int, str], ...]] = {
     FaultKind.BROKER: ((INGEST, FAILED, f"^ingest stopped: .*({OF_KAFKA})"),),
     FaultKind.TORN: (
         *ONLY_INGEST_REPAIRS,
-        (GOLD, FAILED, "^build_gold stopped: Kernel error: "),  # it was reading that table
+        (GOLD, FAILED, f"^build_gold stopped: ({READING})"),
     ),
     FaultKind.POWER: ONLY_INGEST_REPAIRS,
 }

@@ -106,6 +106,9 @@ def test_the_clock_of_a_host_steps_and_its_disk_slows_down_while_a_process_runs(
         process.stdin.close()
 
 
+MISSING = "[DELTA_STREAMING_TRAILING_COMMIT_MISSING] Delta stream detected commits up to version 43"
+
+
 @pytest.mark.parametrize(
     ("word", "code", "line", "kinds", "is_excused"),
     [
@@ -119,6 +122,8 @@ def test_the_clock_of_a_host_steps_and_its_disk_slows_down_while_a_process_runs(
         ("build-gold", 5, TORN, [FaultKind.BROKER], False),
         ("build-gold", 5, "the state is odd", [FaultKind.POWER], False),
         ("ingest", 5, TORN, list(FaultKind), False),
+        ("build-gold", 1, f"build_gold stopped: {MISSING}", [FaultKind.TORN], True),
+        ("build-gold", 1, f"build_gold stopped: {MISSING}", [FaultKind.POWER], False),
         ("maintain", 1, f"silver.requests failed: {TORN}", [FaultKind.TORN], True),
         ("maintain", 1, "silver.requests failed: the disk is full: /w", [FaultKind.FULL_DISK], True),
         ("maintain", 1, "silver.requests failed: 12 live files deleted", list(FaultKind), False),

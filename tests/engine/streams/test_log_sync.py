@@ -163,7 +163,52 @@ def test_a_delta_checkpoint_is_synced_before_older_ones_are_removed(tmp_path, sy
     log_entries.write_checkpoint(where, DeltaTable(str(where)))
 
     log = where / "_delta_log"
-    assert before == [log / f"{0:020}.checkpoint.parquet", log / "_last_checkpoint", log]
+    assert before[-3:] == [log / f"{0:020}.checkpoint.parquet", log / "_last_checkpoint", log]
+
+
+@pytest.fixture(params=[True, False])
+def left(tmp_path, request):
+    """Return a table that a killed `maintain` left: it had merged files and changed a property."""
+    where = tmp_path / "w" / "silver" / STREAM.read[0].name
+    for n in range(2):
+        write_deltalake(where, pa.table({"n": [n]}), mode="append")
+    DeltaTable(str(where)).optimize.compact()
+    if request.param:  # delta-rs writes one when it is due
+        DeltaTable(str(where)).create_checkpoint()
+    DeltaTable(str(where)).alter.set_table_properties({"a.b": "c"}, raise_if_not_exists=False)
+    (where / REWRITING).touch()
+    return where
+
+
+def left_by_the_kill(where):
+    (merged,) = DeltaTable(str(where)).file_uris()
+    entries = [where / "_delta_log" / f"{version:020}.json" for version in (2, 3)]
+    return {Path(merged.removeprefix("file://")), *entries}
+
+
+def test_a_delta_checkpoint_first_syncs_what_a_killed_maintain_left(left, synced):
+    """Else a power cut could leave a checkpoint that names a lost file, and no reader would look further."""
+    log_entries.write_checkpoint(left, DeltaTable(str(left)))
+
+    checkpoint = left / "_delta_log" / f"{3:020}.checkpoint.parquet"
+    assert left_by_the_kill(left) <= set(synced[: synced.index(checkpoint)])
+
+
+def test_an_append_first_syncs_all_that_a_killed_maintain_left(left, synced):
+    """Else an empty entry could be below a whole one."""
+    assert appends.append(left, [], Transaction("app", 0))
+
+    draft = next(file for file in synced if file.name.startswith(f"{4:020}.json#"))
+    assert left_by_the_kill(left) <= set(synced[: synced.index(draft)])
+
+
+def test_a_batch_of_gold_syncs_what_a_killed_maintain_left_of_its_inputs(left, tmp_path, synced):
+    """Else a power cut could take a version that gold has read, and gold would miss the next one."""
+    warehouse = WarehouseSettings(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c"))
+
+    STREAM.note(Settings(warehouse=warehouse))
+
+    assert left_by_the_kill(left) <= set(synced)
 
 
 def test_an_append_syncs_nothing_of_the_log_twice(tmp_path, synced):
@@ -187,7 +232,7 @@ def test_a_commit_of_delta_is_marked_until_it_is_on_disk(tmp_path, synced):
     marker = where / REWRITING
     with log_entries.rewriting(DeltaTable(str(where))):
         assert marker.exists()
-        assert synced[0] == where
+        assert synced[-1] == where
         for _ in range(2):  # as VACUUM does: its begin and its end
             write_deltalake(where, rows, mode="append")
 

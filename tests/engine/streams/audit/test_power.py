@@ -102,6 +102,36 @@ def test_a_torn_commit_of_an_interrupted_rewrite_is_undone(stream, how):
     assert DeltaTable(stream.bronze).count() == 30
 
 
+@pytest.mark.parametrize("how", TEARS)
+@pytest.mark.parametrize("torn", ["entry", "file", "both"])
+def test_a_checkpoint_does_not_hide_a_torn_commit_of_an_interrupted_rewrite(stream, torn, how):
+    """delta-rs writes it before the merged file is synced, and a disk may keep one of the two."""
+    stream.write(3)
+    log = DeltaTable(stream.bronze)
+    log.optimize.compact()
+    log.create_checkpoint()
+    merged, entry = newest_file(stream.bronze), stream.entry(stream.bronze)
+    for each in {"entry": [entry], "file": [merged], "both": [entry, merged]}[torn]:
+        tear(each, how)
+    (stream.bronze / REWRITING).touch()
+
+    messages = stream.audit()
+
+    assert any("00000000000000000003.checkpoint.parquet is torn or left over" in each for each in messages)
+    assert (log_state(stream.bronze).version, DeltaTable(stream.bronze).count()) == (2, 30)
+
+
+def test_a_checkpoint_of_an_interrupted_rewrite_that_is_whole_is_used(stream):
+    stream.write(3)
+    log = DeltaTable(stream.bronze)
+    log.optimize.compact()
+    log.create_checkpoint()
+    (stream.bronze / REWRITING).touch()
+
+    assert stream.audit() == []
+    assert (log_state(stream.bronze).version, DeltaTable(stream.bronze).count()) == (3, 30)
+
+
 def test_a_torn_commit_that_no_rewrite_was_under_way_for_stops_the_job(stream):
     """It may hold rows of a finished `replay`, which have left the quarantine."""
     stream.write(3)
