@@ -2,32 +2,25 @@
 Append files to a Delta table with one log entry, at a cost that does not grow with the table.
 
 An append conflicts only with a change of schema or protocol, and with the same batch of the same writer. So
-it reads only the new log entries and adds its own after them. delta-rs makes all other commits; it reads the
-names of all live files each time, which took 60 ms at 10,000 files.
+it reads only the new log entries and adds its own after them. Other commits open the log with delta-rs, which
+reads the names of all live files each time: 60 ms at 10,000 files.
 `docs/decisions/023-appends-read-no-file-list.md` explains why an append is as safe.
 """
 
 import json
-import os
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 from deltalake.transaction import AddAction, Transaction
 
-from conf.atomic_file import sync
 from engine.delta.checksums import VersionChecksum
 from engine.delta.log_entries import checkpoint_when_due, interval_of, mark_settled, settle
-from engine.delta.log_state import FILES
+from engine.delta.log_state import entry_file
+from engine.delta.new_entry import check_protocol, put
 from schemas.delta_log import open_log
-
-WRITER_VERSION = 2
-"""The Delta writer version of Plumbline's tables; later versions need more than a plain entry."""
 
 NEWS = ('{"txn"', '{"add"', '{"remove"', '{"metaData"', '{"protocol"')
 """Prefixes of the entry lines that an append must read: all but notes about the commit."""
@@ -63,7 +56,7 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
             return False
         settle(where, head.version)
         partition_by = head.checksum.metadata["partitionColumns"]
-        if _put(_entry(where, head.version + 1), _actions(adds, transaction, partition_by)):
+        if put(where, head.version + 1, adds, partition_by=partition_by, transaction=transaction):
             break
     head.version += 1
     head.checksum = head.checksum.grown([add.size for add in adds])
@@ -92,12 +85,7 @@ def _head(where: Path, writer: str) -> _Head:
 
 def _read(where: Path, writers: set[str]) -> _Head:
     log = open_log(where)
-    wanted = log.protocol().min_writer_version
-    if wanted > WRITER_VERSION:
-        message = (
-            f"{where}: the table needs Delta writer version {wanted}; Plumbline supports {WRITER_VERSION}"
-        )
-        raise ValueError(message)
+    check_protocol(where, log)
     batches = {writer: log.transaction_version(writer) for writer in writers}
     return _Head(
         version=log.version(),
@@ -123,50 +111,5 @@ def _read_on(head: _Head, where: Path) -> bool:
     return True
 
 
-def _put(entry: Path, actions: Iterator[dict[str, Any]]) -> bool:
-    """Sync an entry to disk, then give it its name; return False if the name exists."""
-    # Readers ignore a draft with such a name, as they ignore the drafts of delta-rs.
-    draft = entry.with_name(f"{entry.name}#{os.getpid()}{threading.get_ident()}")
-    lines = (json.dumps(action, separators=(",", ":")) for action in actions)
-    try:
-        draft.write_text("\n".join(lines) + "\n")
-        sync(draft)
-        os.link(draft, entry)
-    except FileExistsError:
-        return False
-    finally:
-        draft.unlink(missing_ok=True)
-    sync(entry.parent)
-    return True
-
-
-def _actions(
-    adds: Sequence[AddAction], transaction: Transaction, partition_by: list[str]
-) -> Iterator[dict[str, Any]]:
-    now = int(time.time() * 1_000)
-    yield {
-        "commitInfo": {
-            "timestamp": now,
-            "operation": "WRITE",
-            "operationParameters": {"mode": "Append", "partitionBy": json.dumps(partition_by)},
-            "isBlindAppend": True,
-            "engineInfo": "plumbline",
-            FILES: str(len(adds)),
-        }
-    }
-    for add in adds:
-        yield {
-            "add": {
-                "path": quote(add.path, safe="/="),
-                "partitionValues": dict(add.partition_values),
-                "size": add.size,
-                "modificationTime": add.modification_time,
-                "dataChange": add.data_change,
-                "stats": add.stats,
-            }
-        }
-    yield {"txn": {"appId": transaction.app_id, "version": transaction.version, "lastUpdated": now}}
-
-
 def _entry(where: Path, version: int) -> Path:
-    return where / "_delta_log" / f"{version:020}.json"
+    return entry_file(where / "_delta_log", version)

@@ -9,13 +9,13 @@ a Spark job. `docs/decisions/006-light-commits.md` explains why this is as safe;
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
-from deltalake.transaction import CommitProperties, RemoveAction, Transaction
+from deltalake.transaction import RemoveAction, Transaction
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -90,7 +90,7 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
             return
         kept = snapshot.outside(column, spans)
         try:
-            _swap(wanted.to_batches(ROW_GROUP), snapshot, old, {"userMetadata": note} if note else {}, kept)
+            _swap(wanted.to_batches(ROW_GROUP), snapshot, old, note, kept)
         except CommitFailedError:
             if attempt == TRIES:
                 raise
@@ -109,14 +109,14 @@ def overwrite(rows: pa.Table, where: Path, table: Table) -> None:
     """
     wanted = _checked(rows, table)
     snapshot = Snapshot.open(where, table)
-    _swap(wanted.to_batches(ROW_GROUP), snapshot, snapshot.paths(), {})
+    _swap(wanted.to_batches(ROW_GROUP), snapshot, snapshot.paths())
 
 
 def _swap(
     rows: Iterable[pa.RecordBatch],
     snapshot: Snapshot,
     old: Sequence[str],
-    metadata: Mapping[str, str],
+    note: str = "",
     kept: Iterable[pa.RecordBatch] = (),
 ) -> None:
     root, name = snapshot.where.parents[1], f"replaced-{uuid.uuid4().hex[:8]}"
@@ -133,8 +133,7 @@ def _swap(
     reached("files-written")
     now = int(time.time() * 1_000)
     removed = [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in old]
-    properties = CommitProperties(custom_metadata=dict(metadata), max_commit_retries=0)
-    log_entries.commit(snapshot.log, snapshot.where, [*added, *removed], properties)
+    log_entries.commit(snapshot.log, snapshot.where, [*added, *removed], note=note)
 
 
 def by_key(batch: pa.RecordBatch, table: Table) -> pa.RecordBatch:

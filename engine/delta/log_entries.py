@@ -14,17 +14,20 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
+from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import (
     AddAction,
     CommitProperties,
     PostCommitHookProperties,
     RemoveAction,
+    Transaction,
 )
 from pyspark.sql.types import StructType, TimestampType
 
 from conf.atomic_file import sync, sync_name
 from engine.delta.data_files import NULL_PARTITION, stats_json, sync_files
 from engine.delta.log_state import FILES, LAST_CHECKPOINT, REWRITING, added_files, entry, entry_file
+from engine.delta.new_entry import check_protocol, put
 from engine.process.fail_points import reached
 from engine.process.hadoop_files import sync_checked
 from schemas.delta_log import open_log, read_on
@@ -87,27 +90,29 @@ def schema(where: Path) -> StructType:
 
 
 def commit(
-    log: DeltaTable, where: Path, actions: Sequence[AddAction | RemoveAction], properties: CommitProperties
+    log: DeltaTable,
+    where: Path,
+    actions: Sequence[AddAction | RemoveAction],
+    *,
+    transaction: Transaction | None = None,
+    note: str = "",
 ) -> None:
     """
-    Add one version to the log.
+    Add the version after that of `log`; `note` becomes its `userMetadata`.
 
     Raises:
-        deltalake.exceptions.CommitFailedError: a conflicting commit came first.
+        deltalake.exceptions.CommitFailedError: another commit came first.
+        ValueError: the table's protocol needs more than a plain entry.
 
     """
-    settle(where, log.version())
-    properties.custom_metadata = {**(properties.custom_metadata or {}), FILES: str(len(actions))}
-    log.create_write_transaction(
-        [*actions],
-        mode="append",
-        schema=log.schema(),
-        partition_by=log.metadata().partition_columns,
-        commit_properties=properties,
-        post_commithook_properties=NO_HOOKS,
-    )
-    _sync_entry(where, log.version() + 1)  # `log` is as before the commit, which is tried once
-    checkpoint_when_due(where, log.version() + 1, interval_of(log))
+    check_protocol(where, log)
+    version, partition_by = log.version() + 1, log.metadata().partition_columns
+    settle(where, version - 1)
+    if not put(where, version, actions, partition_by=partition_by, transaction=transaction, note=note):
+        message = f"{where}: another commit is version {version}"
+        raise CommitFailedError(message)
+    mark_settled(where, version)
+    checkpoint_when_due(where, version, interval_of(log))
 
 
 def settle(where: Path, version: int) -> None:

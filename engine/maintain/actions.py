@@ -215,12 +215,16 @@ def unneeded(log: DeltaTable, hours: int) -> dict[str, int]:
 
 
 def vacuum(log: DeltaTable, hours: int) -> None:
-    """Remove the files that `unneeded` returns, and the empty folders: each append creates a folder."""
+    """
+    Remove the files that `unneeded` returns, and the empty folders: each append creates a folder.
+
+    delta-rs would write its begin and its end into the log without a sync, and a power cut that takes only
+    the first of the two leaves a log with a hole.
+    """
     where = folder_of(log)
-    with rewriting(log):
-        removed = log.vacuum(
-            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
-        )
+    removed = unneeded(log, hours)
+    for path in removed:
+        (where / path).unlink(missing_ok=True)
     for folder in {(where / path).parent for path in removed}:
         _remove_if_empty(folder, where)
     for leftover in where.glob("*/_temporary"):  # left by a killed Spark job

@@ -24,7 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
-from deltalake.transaction import CommitProperties, RemoveAction
+from deltalake.transaction import RemoveAction
 
 from engine.delta import log_entries
 from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY
@@ -91,8 +91,8 @@ def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) 
     with _scratch(where) as scratch:
         rows = ds.dataset([str(where / path) for path in old], schema=_schema(log, table), format="parquet")
         _write(_in_order(rows, table.sort_by, scratch), rows.schema, folder, target_bytes)
-    with log_entries.rewriting(log):
-        _swap(log, where, table, old, attempt)
+    _swap(log, where, table, old, attempt)
+    read_on(log)
     reached("optimize-committed")
 
 
@@ -180,7 +180,7 @@ def _swap(log: DeltaTable, where: Path, table: Table, old: Sequence[str], attemp
             message = f"{len(lost)} of the packed files were removed by another commit"
             raise CommitFailedError(message)
         try:
-            log_entries.commit(log, where, [*added, *gone], CommitProperties(max_commit_retries=0))
+            log_entries.commit(log, where, [*added, *gone])
         except CommitFailedError:  # the written files stay until VACUUM: see decision 006
             if n == TRIES:
                 raise

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+from deltalake.transaction import AddAction, RemoveAction, Transaction
 from pyspark.sql import SparkSession
 
 from benchmarks.pipeline.arms import product
@@ -54,8 +54,9 @@ def age(spark: SparkSession, root: Path, commits: int) -> None:
     for nth in range(1, commits):
         gone = RemoveAction(adds[nth - 1].path, data_change=True, deletion_timestamp=0)
         log = log_entries.opened(where)
-        noted = CommitProperties(app_transactions=[Transaction("aged", nth)])
-        log_entries.commit(log, where, [adds[nth], gone] if nth < commits - 1 else adds[1:], noted)
+        changes: list[AddAction | RemoveAction]
+        changes = [adds[nth], gone] if nth < commits - 1 else [*adds[1:]]
+        log_entries.commit(log, where, changes, transaction=Transaction("aged", nth))
         if nth % CHECKPOINT_EVERY == 0:
             DeltaTable(str(where)).create_checkpoint()
             _move([entry for entry in entries.glob("*.json") if int(entry.stem) < nth], elsewhere)

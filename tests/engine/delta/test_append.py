@@ -64,7 +64,13 @@ def test_an_entry_is_equal_to_that_of_delta_rs(where):
     append(where, 0, kind="b c=d%")
     entry, log = where / "_delta_log" / f"{1:020}.json", log_entries.opened(where)
     of_batch = CommitProperties(app_transactions=[Transaction("app", 1)])
-    log_entries.commit(log, where, [add(where, 1, "b c=d%")], of_batch)
+    log.create_write_transaction(
+        [add(where, 1, "b c=d%")],
+        mode="append",
+        schema=log.schema(),
+        partition_by=log.metadata().partition_columns,
+        commit_properties=of_batch,
+    )
     ours, theirs = (
         {key: of for line in file.read_text().splitlines() for key, of in json.loads(line).items()}
         for file in (entry, entry.with_name(f"{2:020}.json"))

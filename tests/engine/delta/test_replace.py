@@ -174,13 +174,13 @@ def test_a_commit_that_came_first_is_replaced_too(site, monkeypatch):
     """`maintain` may rewrite the same file between the snapshot and the commit."""
     commit, calls = log_entries.commit, []
 
-    def late(log, *arguments):
+    def late(log, *arguments, **more):
         calls.append(log)
         if len(calls) == 1:
             monkeypatch.setattr(log_entries, "commit", commit)
             site.replace(rows([4], n=2), span(4, 5))
             monkeypatch.setattr(log_entries, "commit", late)
-        commit(log, *arguments)
+        commit(log, *arguments, **more)
 
     monkeypatch.setattr(log_entries, "commit", late)
     site.replace(rows([5], n=1), span(5, 6))
@@ -190,7 +190,7 @@ def test_a_commit_that_came_first_is_replaced_too(site, monkeypatch):
 
 
 def test_commits_that_always_come_first_end_the_attempts(site, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise CommitFailedError
 
     monkeypatch.setattr(log_entries, "commit", refuse)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
-from deltalake.transaction import AddAction, CommitProperties, RemoveAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from benchmarks.faults import oracles
 from conf.settings import PROJECT
@@ -125,7 +125,7 @@ def test_the_log_has_removed_files_for_as_long_as_vacuum_keeps_them(lines, kept_
     for hours, path in zip((100, 1), log.file_uris()[:2], strict=True):
         at = int((time.time() - hours * 3_600) * 1_000)
         gone = RemoveAction(path.removeprefix(f"{lines.where}/"), data_change=True, deletion_timestamp=at)
-        log_entries.commit(log, lines.where, [gone], CommitProperties())
+        log_entries.commit(log, lines.where, [gone])
         log.update_incremental()
 
     actions.keep_named(log, kept_hours)
@@ -228,7 +228,7 @@ def test_rows_that_were_replaced_while_they_were_merged_do_not_come_back(tmp_pat
     [old] = [file["path"] for file in pa.table(replacing.get_add_actions(flatten=True)).to_pylist()[:1]]
     pq.write_table(pa.table({"n": pa.array([9], pa.int64())}), tmp_path / "new.parquet")
     new = AddAction("new.parquet", (tmp_path / "new.parquet").stat().st_size, {}, 0, True, '{"numRecords":1}')
-    log_entries.commit(replacing, tmp_path, [new, RemoveAction(old, True, 0)], CommitProperties())
+    log_entries.commit(replacing, tmp_path, [new, RemoveAction(old, True, 0)])
 
     with pytest.raises(CommitFailedError):
         merging.optimize.compact(target_size=MIB)

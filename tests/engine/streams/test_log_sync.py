@@ -19,6 +19,7 @@ from engine.delta.log_state import REWRITING
 from engine.gold.stream import STREAM
 from engine.ingest.positions import checkpoint_of
 from engine.ingest.sources import LINES
+from engine.maintain import actions
 from engine.process.gate import Gate
 from engine.process.hadoop_files import MAGIC, crc_of
 from engine.streams.log import StreamLog
@@ -256,3 +257,28 @@ def test_the_checksums_of_delta_spark_are_synced_with_its_files(tmp_path, synced
     log_entries.settle(where, 0)
 
     assert {crc_of(file), crc_of(entry), entry.with_suffix(".crc")} <= set(synced)
+
+
+def test_a_commit_is_on_disk_before_it_has_its_name(tmp_path, synced, monkeypatch):
+    """Else `maintain` could commit on top of an entry that a power cut takes."""
+    where, names, link = tmp_path / "gold" / "t", list[Path](), os.link
+    write_deltalake(where, pa.table({"n": [1]}))
+    monkeypatch.setattr(os, "link", lambda draft, entry: (names.extend(synced), link(draft, entry)))
+
+    log_entries.commit(DeltaTable(str(where)), where, [])
+
+    assert names[-1].name.startswith(f"{1:020}.json#")
+    assert synced[-1] == where / "_delta_log"
+
+
+def test_files_are_deleted_without_an_entry_of_the_log(tmp_path):
+    """VACUUM writes two, unsynced, and a power cut could take the first one alone."""
+    where = tmp_path / "silver" / "t"
+    for n in (1, 2):
+        write_deltalake(where, pa.table({"n": [n]}), mode="overwrite")
+    (old,) = {*where.glob("*.parquet")} - {where / file for file in DeltaTable(str(where)).file_uris()}
+
+    actions.vacuum(DeltaTable(str(where)), 0)
+
+    assert not old.exists()
+    assert DeltaTable(str(where)).version() == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable
 from deltalake.transaction import RemoveAction
 
 from engine.delta import log_entries, tables
@@ -193,7 +193,7 @@ def test_an_entry_of_plumbline_cut_at_a_line_end_is_torn(stream, kept):
     log = DeltaTable(stream.bronze)
     names = [Path(path).name for path in log.file_uris()[:2]]
     gone = [RemoveAction(name, data_change=True, deletion_timestamp=1) for name in names]
-    log_entries.commit(log, stream.bronze, gone, CommitProperties())
+    log_entries.commit(log, stream.bronze, gone)
     assert log_state(stream.bronze).version == 3
     entry = stream.entry(stream.bronze)
     entry.write_text("".join(entry.read_text().splitlines(keepends=True)[:kept]))
