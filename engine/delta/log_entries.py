@@ -1,5 +1,5 @@
 """
-Create, open, read and commit to the Delta log of a table with delta-rs.
+Create, open, read and commit to the Delta log of a table, with delta-rs and `new_entry`.
 
 Spark writes and reads the Parquet files. Reading the log takes milliseconds here. Delta Spark needs half a
 second per table, because it plans a query. `docs/decisions/006-light-commits.md` explains why this is safe.

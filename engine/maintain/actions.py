@@ -9,7 +9,7 @@ deletes and merges; `engine/delta/commits.py` retries appends.
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta.data_files import WITHOUT_DICTIONARY
-from engine.delta.log_entries import NO_HOOKS, checkpoints_of, folder_of, rewriting, write_checkpoint
+from engine.delta.log_entries import NO_HOOKS, checkpoints_of, folder_of, rewriting, settle, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
@@ -214,18 +214,18 @@ def unneeded(log: DeltaTable, hours: int) -> dict[str, int]:
     return {path: (where / path).stat().st_size for path in paths if (where / path).exists()}
 
 
-def vacuum(log: DeltaTable, hours: int) -> None:
+def vacuum(log: DeltaTable, unused: Collection[str], hours: int) -> None:
     """
-    Remove the files that `unneeded` returns, and the empty folders: each append creates a folder.
+    Remove the `unneeded` files, and the empty folders: each append creates a folder.
 
-    delta-rs would write its begin and its end into the log without a sync, and a power cut that takes only
-    the first of the two leaves a log with a hole.
+    The log is on disk first, so that no file is gone that the log after a power cut still needs. delta-rs
+    would write two entries, unsynced; a power cut that takes only the first one leaves a log with a hole.
     """
     where = folder_of(log)
-    removed = unneeded(log, hours)
-    for path in removed:
+    settle(where, log.version())
+    for path in unused:
         (where / path).unlink(missing_ok=True)
-    for folder in {(where / path).parent for path in removed}:
+    for folder in {(where / path).parent for path in unused}:
         _remove_if_empty(folder, where)
     for leftover in where.glob("*/_temporary"):  # left by a killed Spark job
         if time.time() - leftover.stat().st_mtime > hours * 3_600:

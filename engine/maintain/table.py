@@ -153,7 +153,7 @@ class TableMaintenance:
         unused = actions.unneeded(self._log, hours)
         if unused:
             if not self._dry_run:
-                actions.vacuum(self._log, hours)
+                actions.vacuum(self._log, unused, hours)
             size = f"{len(unused):,} files of {_bytes(sum(unused.values()))}"
             self._say("remove", f"{size}, unused for {hours} h")
         if not self._dry_run:

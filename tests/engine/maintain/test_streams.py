@@ -42,7 +42,8 @@ def test_a_stream_goes_on_over_merged_deleted_and_vacuumed_files(warehouse):
     warehouse.append(REQUESTS, days_ago(0))
     read_on()
     actions.compact(DeltaTable(str(warehouse.where(REQUESTS))), REQUESTS, days_ago(0), target_bytes=MIB)
-    actions.vacuum(DeltaTable(str(warehouse.where(REQUESTS))), 0)
+    log = DeltaTable(str(warehouse.where(REQUESTS)))
+    actions.vacuum(log, actions.unneeded(log, 0), 0)
     warehouse.append(REQUESTS, days_ago(0), times=1)
     read_on()
 
