@@ -1,10 +1,10 @@
 """
 Append to a Delta table, or replace spans of it: Spark or Arrow writes Parquet files, a log entry names them.
 
-Delta Spark's append needs half a second for a handful of rows. Here only the files and the entry (`new_entry`)
-are written. Rows that replace others are gold: there are few, so the driver writes them without a Spark job.
-`docs/decisions/006-light-commits.md` explains why this is as safe; `tests/engine/delta/test_commit.py` proves
-it.
+Delta Spark's append needs half a second for a handful of rows. Here only the files and the entry are written
+(`new_entry`). Rows that replace others are gold: there are few, so the driver writes them without a Spark
+job. `docs/decisions/006-light-commits.md` explains why this is as safe;
+`tests/engine/delta/test_commit.py` proves it.
 """
 
 import time
