@@ -158,6 +158,7 @@ def _maintained(
     name, is_refused = f"{table.layer}.{table.name}", False
     try:
         one = TableMaintenance(settings, table, progress, datetime.now(UTC), dry_run=dry_run)
+        one.keep_named()
         try:
             one.retain(is_confirmed=is_confirmed)
         except UnconfirmedError as error:

@@ -170,13 +170,14 @@ def rewriting(log: DeltaTable) -> Iterator[None]:
     finally:
         read_on(log)
         settle(where, log.version())
+        _sync_checkpoint(where)  # delta-rs and Delta Spark write one at some versions
         marker.unlink(missing_ok=True)
         sync(where)
 
 
 def folder_of(log: DeltaTable) -> Path:
     """Return the folder of a table."""
-    return Path(log.table_uri.removeprefix("file://"))
+    return Path(unquote(log.table_uri.removeprefix("file://")))
 
 
 def _sync_entry(where: Path, version: int) -> None:
@@ -212,15 +213,20 @@ def write_checkpoint(where: Path, log: DeltaTable) -> None:
     """
     settle(where, log.version())
     log.create_checkpoint()
+    _sync_checkpoint(where)
+    reached("checkpoint-written")
+    thin_checkpoints(where)
+
+
+def _sync_checkpoint(where: Path) -> None:
+    """Sync the newest checkpoint, `_last_checkpoint` and their folder."""
     folder = where / "_delta_log"
     for file in (*list(checkpoints_of(where))[-1:], folder / LAST_CHECKPOINT):
-        # A stream's start sets a torn `_last_checkpoint` aside. If the version has a checkpoint, delta-rs
-        # does not write it again.
+        # A table may have no checkpoint yet. A stream's start sets a torn `_last_checkpoint` aside. If the
+        # version has a checkpoint, delta-rs does not write it again.
         with suppress(FileNotFoundError):
             sync(file)
     sync(folder)
-    reached("checkpoint-written")
-    thin_checkpoints(where)
 
 
 def thin_checkpoints(where: Path) -> None:

@@ -2,8 +2,8 @@
 
 import shutil
 import uuid
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -29,7 +29,11 @@ from transforms.spans import Span, within
 RETENTION = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
 RETENTION_HOURS = Maintain().vacuum_retention_hours
 
+NO_CLEAN_UP = {"delta.enableExpiredLogCleanup": "false"}
+"""Else Delta Spark and delta-rs remove old entries with a checkpoint, though a stream may need them."""
+
 PROPERTIES = {
+    **NO_CLEAN_UP,
     "delta.enableDeletionVectors": "false",
     "delta.checkpointPolicy": "classic",
     # A checkpoint costs as much as three appends; a stream that commits every 2 s writes one in 3 minutes.
@@ -105,10 +109,16 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
     make(warehouse, table)
     if not missing_columns(warehouse, table):
         return
-    with lease(warehouse, MAINTENANCE, timeout_s=MAINTENANCE_S):
-        empty = frame_of(spark, [], table.schema).write.format("delta").mode("append")
-        with rewriting(warehouse, table):
-            empty.option("mergeSchema", "true").save(path(warehouse, table))
+    empty = frame_of(spark, [], table.schema).write.format("delta").mode("append")
+    with _widening(warehouse, table):
+        empty.option("mergeSchema", "true").save(path(warehouse, table))
+
+
+@contextmanager
+def _widening(warehouse: Path, table: Table) -> Iterator[None]:
+    """Mark a table while columns are added; `maintain`, which marks it too, must not run at the same time."""
+    with lease(warehouse, MAINTENANCE, timeout_s=MAINTENANCE_S), rewriting(warehouse, table):
+        yield
 
 
 def rewriting(warehouse: Path, table: Table) -> AbstractContextManager[None]:
@@ -148,9 +158,11 @@ def append_rows(
     """
     Append rows without Spark, once per application id and version.
 
-    Create the table or its missing columns before.
+    Create the table or its missing columns before. Return whether the rows were written.
 
-    Return whether the rows were written.
+    Raises:
+        HeldError: the table lacks columns and `maintain` holds its lease for over a minute.
+
     """
     make(warehouse, table)
     where, transaction = Path(path(warehouse, table)), Transaction(txn_app_id, txn_version)
@@ -158,7 +170,8 @@ def append_rows(
     held = {field.name for field in log.schema().fields}
     wanted = Schema.from_arrow(arrow_schema(table)).fields
     if missing := [field for field in wanted if field.name not in held]:
-        log.alter.add_columns(missing)
+        with _widening(warehouse, table):
+            log.alter.add_columns(missing, post_commithook_properties=log_entries.NO_HOOKS)
     if appends.has_batch(where, transaction):
         return False
     writer = FileWriter(warehouse, f"{txn_app_id}-{uuid.uuid4().hex[:8]}")

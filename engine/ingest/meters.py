@@ -1,6 +1,7 @@
 """Metrics of the ingest, for Prometheus and as a line of progress."""
 
 import threading
+import time
 from collections import Counter as Counted
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ class IngestMeters:
         )
         self._newest = Gauge(
             "plumbline_ingest_newest_line_timestamp_seconds",
-            "Instant of the newest line of a node, by the node's clock",
+            "Instant of the newest line of a node, by the node's clock, at most that of the ingest",
             ["kind", "cluster", "node"],
             registry=registry,
         )
@@ -43,13 +44,15 @@ class IngestMeters:
 
     def count(self, counts: Sequence[dict[str, Any]]) -> None:
         """Add the counts of a batch: rows of kind, cluster, node, outcome, lines, newest_us (an instant)."""
+        now_us = int(time.time() * 1e6)  # a line may be an hour ahead, which would delay the alert of silence
         with self._lock:
             for row in counts:
                 self._lines.labels(row["kind"], row["outcome"]).inc(row["lines"])
                 self._tally[row["outcome"]] += row["lines"]
                 if row["newest_us"] is not None:
-                    self._newest.labels(row["kind"], row["cluster"], row["node"]).set(row["newest_us"] / 1e6)
-                    self._newest_us = max(self._newest_us, row["newest_us"])
+                    newest_us = min(row["newest_us"], now_us)
+                    self._newest.labels(row["kind"], row["cluster"], row["node"]).set(newest_us / 1e6)
+                    self._newest_us = max(self._newest_us, newest_us)
             self.progress.show(f"ingest: {self.summary()}")
 
     def progressed(self, progress: Mapping[str, Any]) -> None:

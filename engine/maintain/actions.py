@@ -3,7 +3,8 @@ The maintenance of one Delta table with delta-rs: delete days, merge small files
 
 Each action is one atomic commit, so a run that was killed can be run again. delta-rs never overwrites a log
 entry, so streams may append at the same time; the commit that loses the race is retried. This module retries
-deletes and merges; `engine/delta/commits.py` retries appends.
+deletes and merges; `engine/delta/appends.py` retries appends. No commit cleans up the log: `tidy_log` alone
+knows what a stream still needs.
 """
 
 import shutil
@@ -16,15 +17,17 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta.data_files import WITHOUT_DICTIONARY
+from engine.delta.datasets import dataset
 from engine.delta.log_entries import NO_HOOKS, checkpoints_of, folder_of, rewriting, settle, write_checkpoint
 from engine.delta.log_state import VERSION_FILE
-from engine.delta.tables import COMPLETE_FROM, RETENTION
+from engine.delta.tables import COMPLETE_FROM, NO_CLEAN_UP, RETENTION
 from engine.process.fail_points import reached
 from schemas.delta_log import is_half_listed, read_on
 from schemas.fields import Table
@@ -109,6 +112,23 @@ def outdated(files: Iterable[LoggedFile], table: Table, before: date) -> list[Lo
     return [file for file in files if file.first_at is None or file.first_at < start]
 
 
+def share_before(log: DeltaTable, table: Table, files: Sequence[LoggedFile], before: date) -> float:
+    """Return the share of the table's rows that `delete_before` deletes, 0 to 1."""
+    old = outdated(files, table, before)
+    if day_column(table):
+        return _weight(old) / _weight(files)
+    where, start = folder_of(log), datetime(before.year, before.month, before.day, tzinfo=UTC)
+    is_old = pc.field(instant_column(table) or "") < pa.scalar(start)
+    n: int = dataset(where, table, [file.path for file in files]).count_rows()
+    deleted: int = dataset(where, table, [file.path for file in old]).count_rows(filter=is_old)
+    return deleted / max(n, 1)
+
+
+def _weight(files: Sequence[LoggedFile]) -> int:
+    """Return the number of rows; a file without statistics counts with its bytes."""
+    return sum(file.size_bytes if file.rows is None else file.rows for file in files)
+
+
 def delete_before(log: DeltaTable, table: Table, before: date) -> None:
     """
     Delete the rows of days before that one.
@@ -124,13 +144,16 @@ def delete_before(log: DeltaTable, table: Table, before: date) -> None:
     known = log.metadata().configuration.get(COMPLETE_FROM, "")
     if column and known < instant:
         properties = {COMPLETE_FROM: instant}
-        _retry(log, lambda: log.alter.set_table_properties(properties, raise_if_not_exists=False))
+        _retry(log, lambda: _set(log, properties))
     reached("retention-noted")
     if column:
         _retry(log, lambda: _remove(log, outdated(files_of(log, table), table, before)))
         return
     condition = f"{instant_column(table)} < arrow_cast('{instant}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
-    _retry(log, lambda: log.delete(condition, writer_properties=ZSTD))
+    _retry(
+        log,
+        lambda: log.delete(condition, writer_properties=ZSTD, post_commithook_properties=NO_HOOKS),
+    )
 
 
 def _remove(log: DeltaTable, files: Sequence[LoggedFile]) -> None:
@@ -176,6 +199,8 @@ def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: in
     """
     Merge the small files of a day, or of a table without date partitions; keep the order of rows.
 
+    delta-rs 1.6.6 ignores `NO_HOOKS` here. So `keep_named` must come before.
+
     Raises:
         deltalake.exceptions.CommitFailedError: other commits removed these files in every attempt.
 
@@ -197,14 +222,18 @@ def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: in
 
 def keep_named(log: DeltaTable, hours: int) -> None:
     """
-    Keep removed files in the log for as long as VACUUM must keep them.
+    Keep removed files in the log for as long as VACUUM must keep them, and entries until `tidy_log`.
 
     VACUUM goes by the age of a file. A file that was merged an hour ago may be old; only its entry in the log
     protects it.
     """
-    wanted = {name: f"interval {max(hours, LOG_HOURS)} hours" for name in RETENTION}
+    wanted = {name: f"interval {max(hours, LOG_HOURS)} hours" for name in RETENTION} | NO_CLEAN_UP
     if wanted.items() - log.metadata().configuration.items():
-        _retry(log, lambda: log.alter.set_table_properties(wanted, raise_if_not_exists=False))
+        _retry(log, lambda: _set(log, wanted))
+
+
+def _set(log: DeltaTable, properties: dict[str, str]) -> None:
+    log.alter.set_table_properties(properties, raise_if_not_exists=False, post_commithook_properties=NO_HOOKS)
 
 
 def unneeded(log: DeltaTable, hours: int) -> dict[str, int]:

@@ -60,6 +60,11 @@ class TableMaintenance:
         self.has_work = False
         self._deleted = set[actions.LoggedFile]()  # files that a dry run would have deleted
 
+    def keep_named(self) -> None:
+        """Keep the log's entries and the names of removed files, before any commit could clean them up."""
+        if not self._dry_run:
+            actions.keep_named(self._log, self._options.vacuum_retention_hours)
+
     def retain(self, *, is_confirmed: bool = False) -> None:
         """
         Delete the days that are older than the retention of the layer, counted from the table's newest day.
@@ -80,16 +85,14 @@ class TableMaintenance:
         if not old:
             return
         if not is_confirmed and not self._dry_run:
-            self._check_plausible(files, old, before)
+            self._check_plausible(files, before)
         self._warn_of_quarantine(before)
         self._deleted = set(old)
         if not self._dry_run:
             actions.delete_before(self._log, self._table, before)
         self._say("delete", f"rows from before {before}: {_size(old)}")
 
-    def _check_plausible(
-        self, files: Sequence[actions.LoggedFile], old: Sequence[actions.LoggedFile], before: date
-    ) -> None:
+    def _check_plausible(self, files: Sequence[actions.LoggedFile], before: date) -> None:
         today, newest = self._now.date(), newest_of_all(self._settings, self._now.date())
         way_out = (
             f"check the clock (`date`), look at `--dry-run`, and confirm with `--yes --only {self._name}`"
@@ -100,9 +103,11 @@ class TableMaintenance:
                 f"newest rows of the warehouse are of {newest}; {way_out}"
             )
             raise UnconfirmedError(message)
-        if 2 * _weight(old) > _weight(files):
-            share = f"{_weight(old) / _weight(files):.0%} of the table"
-            message = f"rows from before {before} are not deleted: they are {share}; {way_out}"
+        share = actions.share_before(self._log, self._table, files, before)
+        if share > 1 / 2:
+            message = (
+                f"rows from before {before} are not deleted: they are {share:.0%} of the table; {way_out}"
+            )
             raise UnconfirmedError(message)
 
     def _first_day_to_keep(self, before: date) -> date:
@@ -147,8 +152,6 @@ class TableMaintenance:
         )
         if wanted.why:
             self._progress.say(f"{self._name}: {wanted.why}")
-        if not self._dry_run:
-            actions.keep_named(self._log, self._options.vacuum_retention_hours)
         hours = wanted.hours + self._idle_hours
         unused = actions.unneeded(self._log, hours)
         if unused:
@@ -214,11 +217,6 @@ def newest_of_all(settings: Settings, today: date) -> date | None:
         if actions.day_column(table) and DeltaTable.is_deltatable(str(where)):
             days.append(actions.newest_day(actions.files_of(open_log(where), table), today))
     return max((day for day in days if day is not None), default=None)
-
-
-def _weight(files: Sequence[actions.LoggedFile]) -> int:
-    """Return the number of rows; a file without statistics counts with its bytes."""
-    return sum(file.size_bytes if file.rows is None else file.rows for file in files)
 
 
 def check_log(where: Path) -> None:

@@ -50,12 +50,16 @@ def checked_instant(outcome: Outcome, record: Record, ahead_us: int = AHEAD_US) 
 
 
 def _ends(name: str, rows: Sequence[Any]) -> tuple[int | None, int | None]:
-    """Return the first and the last instant of the rows; all rows of a line have one instant."""
+    """Return a record's first and last instant: all rows of a line have one instant, a run has three."""
     if not rows:
         return None, None
     if name == "metric_samples":
         at = rows[0].at
         return (at, at) if isinstance(at, int) else (int(np.min(at)), int(np.max(at)))
+    if name == "runs":
+        run = rows[0]
+        known = [at for at in (run.logged_at, run.started_at, run.ended_at) if at is not None]
+        return min(known, default=None), max(known, default=None)
     at = getattr(rows[0], "logged_at", None)
     return at, at
 

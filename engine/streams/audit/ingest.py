@@ -172,7 +172,10 @@ def _tables(found: Findings) -> None:
     for index, state in enumerate(found.logs):
         name, has = name_of(state), found.txn(state)
         log_folder = state.where / "_delta_log"
-        if has > found.top:
+        # `--accept-gap` records lost offsets before it writes those of their batch. If it was interrupted
+        # there, the next run with this option finishes the batch.
+        top = found.top + 1 if state.where.name == GAPS.name else found.top
+        if has > top:
             wrong = f"has batch {has} of {found.writer.app_id}, the checkpoint ends with {found.top}"
             way_out = f"restore the newest entries of {name_of(found.logs[0])}, {START_OVER}"
             raise StateError(log_folder, "comparing batches", wrong, way_out)

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
+from deltalake.table import TableAlterer
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
 from conf.exit_codes import HeldError
 from engine.delta import commits, log_entries, small_files, tables
-from engine.delta.log_state import entry_file
+from engine.delta.log_state import REWRITING, entry_file
 from engine.process.lease import MAINTENANCE, lease
 from schemas.arrow import arrow_schema
 from schemas.bronze import BRONZE
@@ -211,6 +212,24 @@ def test_a_partition_column_is_a_column_of_arrow_rows_too(spark, tmp_path):
 
     assert sorted(read(["logged_date"]).read_all()["logged_date"].to_pylist()) == days
     assert late["position"].to_pylist() == [f"p{days[1]}"]
+
+
+def test_a_table_is_marked_while_columns_are_added(tmp_path, monkeypatch):
+    """A power cut may tear this commit, and no batch would write it again."""
+    older, marked = dataclasses.replace(LAG, schema=StructType(LAG.schema.fields[:-1])), []
+    add = TableAlterer.add_columns
+
+    def added(self, *arguments, **options):
+        marked.append((tmp_path / "silver" / LAG.name / REWRITING).exists())
+        add(self, *arguments, **options)
+
+    monkeypatch.setattr(TableAlterer, "add_columns", added)
+    for table in (older, LAG):
+        rows = arrow_schema(table).empty_table()
+        tables.append_rows(rows, tmp_path, table, txn_app_id=str(len(table.schema)))
+
+    assert marked == [True]
+    assert not (tmp_path / "silver" / LAG.name / REWRITING).exists()
 
 
 def test_rows_are_appended_without_spark_once_per_application_and_missing_columns_are_added(tmp_path):

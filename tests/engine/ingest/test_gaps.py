@@ -130,6 +130,15 @@ class GapWarehouse:
         rows = tables.read(self.spark, self.settings.warehouse_root, GAPS).collect()
         return {row.reason for row in rows}
 
+    def break_off(self, monkeypatch, function):
+        """Begin to accept the gaps, and end where a function would be called."""
+        of = {"set_aside": "engine.ingest.gaps", "note_batch": "engine.delta.commits"}
+        at = of.get(function, "engine.streams.log.StreamLog")
+        with monkeypatch.context() as broken:
+            broken.setattr(f"{at}.{function}", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                accept_gaps(self.spark, self.settings, Mock())
+
     def accept(self):
         """Accept the gaps; afterwards nothing is lost."""
         accept_gaps(self.spark, self.settings, Mock())
@@ -189,15 +198,46 @@ def test_an_accepted_first_batch_that_was_interrupted_is_recorded_once(site, mon
     """Only the batch's own file has its offsets; it is not set aside before the gap is recorded."""
     site.begun(SCRAPES, began=None, end=10)
     site.held = {0: (100, 1_000)}
-    of = {"set_aside": "engine.ingest.gaps", "note_batch": "engine.delta.commits"}
-    at = of.get(broke_off_at, "engine.streams.log.StreamLog")
-    with monkeypatch.context() as broken:
-        broken.setattr(f"{at}.{broke_off_at}", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            accept_gaps(site.spark, site.settings, Mock())
+    site.break_off(monkeypatch, broke_off_at)
+    apply_repairs(repairs_of([writer_of_query(site.settings, SCRAPES)]), Mock())
     site.accept()
 
     assert site.gaps() == [(site.topic, 0, 0, 100, 0)]
+
+
+@pytest.mark.parametrize(
+    ("broke_off_at", "is_begun"),
+    [
+        ("set_aside", True),
+        *(
+            (function, is_begun)
+            for function in ("write_ends", "note_batch", "write_commit")
+            for is_begun in (True, False)
+        ),
+    ],
+)
+def test_an_accepted_later_batch_that_was_interrupted_is_recorded_once(
+    site, monkeypatch, broke_off_at, is_begun
+):
+    """`silver.gaps` has the batch before the checkpoint does, and the audit of the next start allows it."""
+    site.begun(SCRAPES, end=10)
+    writer = writer_of_query(site.settings, SCRAPES)
+    (site.log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
+    tables.make(site.settings.warehouse_root, METRICS)
+    commits.note_batch(writer.tables[0], txn_app_id=writer.id, txn_version=0)
+    site.log.write_commit(0)
+    if is_begun:
+        site.log.write_ends(1, {(site.topic, 0): 20})
+    site.held = {0: (100, 1_000)}
+    site.break_off(monkeypatch, broke_off_at)
+    apply_repairs(repairs_of([writer]), Mock())
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 0, 10, 100, 1)]
+    assert site.log.ends(1) == {(site.topic, 0): 100}
+    # Without the commit, Spark retries a batch that is empty.
+    assert site.log.commits == ([0] if broke_off_at == "write_commit" else [0, 1])
+    assert repairs_of([writer]) == []
 
 
 def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_bronze(site):

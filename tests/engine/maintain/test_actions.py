@@ -18,11 +18,13 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from benchmarks.faults import oracles
 from conf.settings import PROJECT
-from engine.delta import log_entries
-from engine.delta.log_state import LAST_CHECKPOINT, VERSION_FILE
+from engine.delta import log_entries, tables
+from engine.delta.log_state import LAST_CHECKPOINT, REWRITING, VERSION_FILE
 from engine.maintain import actions
+from schemas.arrow import arrow_schema
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.silver.requests import REQUESTS
 from tests.engine.delta.test_commit import LINES, LineTable, row
 
 MIB = 1 << 20
@@ -152,6 +154,79 @@ def test_rows_of_gold_are_deleted_by_window_to_the_microsecond(tmp_path):
     actions.delete_before(log, FETCH_LATENCY, midnight.date())
     assert Counter(log.to_pyarrow_table()["window_start"].to_pylist()) == dict.fromkeys(starts[1:], 2)
     assert actions.outdated(files, DATA_QUALITY, midnight.date()) == []
+
+
+class AgedTable:
+    """A table of an earlier release, whose log has checkpoints and entries of last week."""
+
+    def __init__(self, root, table, properties=None):
+        """Append a row per day."""
+        self.table, self.where = table, root / table.layer / table.name
+        tables.make(root, table)
+        log = DeltaTable(self.where)
+        log.alter.set_table_properties(
+            {"delta.enableExpiredLogCleanup": "true", log_entries.CHECKPOINT_INTERVAL: "5"}
+            | (properties or {})
+        )
+        at = actions.instant_column(table) or "logged_at"
+        midnight = datetime(2026, 1, 1, tzinfo=UTC)
+        for nth in range(12):
+            instant = midnight + timedelta(days=nth // 4)
+            values = {at: instant, "logged_date": instant.date()}
+            schema = pa.schema([field.with_nullable(True) for field in arrow_schema(table)])
+            rows = pa.table([pa.array([values.get(f.name)], f.type) for f in schema], schema)
+            tables.append_rows(rows, root, table, txn_app_id="ingest", txn_version=nth)
+        for file in (self.where / "_delta_log").iterdir():
+            os.utime(file, (time.time() - 7 * 24 * 3_600,) * 2)
+        self.log = DeltaTable(self.where)
+
+    def entries(self):
+        """Return the versions that have an entry."""
+        return [int(file.stem) for file in sorted((self.where / "_delta_log").glob("*.json"))]
+
+
+def merge(log):
+    """Merge the files of a day as the job does."""
+    actions.keep_named(log, 48)
+    actions.compact(log, REQUESTS, date(2026, 1, 1), target_bytes=MIB)
+
+
+COMMITS = {
+    "a merge": (REQUESTS, merge),
+    "a property": (REQUESTS, lambda log: actions.keep_named(log, 100)),
+    "days deleted": (REQUESTS, lambda log: actions.delete_before(log, REQUESTS, date(2026, 1, 2))),
+    "rows deleted": (
+        FETCH_LATENCY,
+        lambda log: actions.delete_before(log, FETCH_LATENCY, date(2026, 1, 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize(("table", "commit"), COMMITS.values(), ids=COMMITS)
+def test_no_commit_of_maintenance_removes_entries_of_the_log(tmp_path, table, commit):
+    """delta-rs would, and does not know which of them a stopped stream still needs."""
+    aged = AgedTable(tmp_path, table)
+    before = aged.entries()
+
+    commit(aged.log)
+
+    assert aged.entries()[: len(before)] == before
+    assert len(aged.entries()) > len(before)
+
+
+def test_a_checkpoint_of_delta_rs_is_on_disk_when_the_marker_goes(tmp_path, monkeypatch):
+    """Entries below it are removed later, and then nothing else has the rows."""
+    aged, synced = AgedTable(tmp_path, REQUESTS, {log_entries.CHECKPOINT_INTERVAL: "1"}), []
+
+    def sync(path):
+        synced.append((path.name, (aged.where / REWRITING).exists()))
+
+    monkeypatch.setattr(log_entries, "sync", sync)
+    actions.compact(aged.log, REQUESTS, date(2026, 1, 1), target_bytes=MIB)
+
+    newest = f"{aged.log.version():020}.checkpoint.parquet"
+    assert (aged.where / "_delta_log" / newest).exists()
+    assert (newest, True) in synced
 
 
 APPENDER = """

@@ -1,11 +1,16 @@
 """Retention when a clock is wrong: the host's, or that of a line."""
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
+from engine.delta import tables
 from jobs import maintain as job
+from schemas.arrow import arrow_schema
 from schemas.bronze import REQUEST_LOG
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.requests import REQUESTS
 from tests.engine.maintain.made_tables import TODAY, days_ago
@@ -93,6 +98,25 @@ def test_more_than_half_of_the_rows_need_a_yes(warehouse):
 
     assert warehouse.maintain("--only", "silver.requests", "--yes").exit_code == 0
     assert sorted(warehouse.days(REQUESTS)) == [*map(days_ago, (1, 0))]
+
+
+@pytest.mark.parametrize(("days", "is_refused"), [(90, False), (30, True)])
+def test_gold_counts_its_old_rows_and_not_the_file_that_has_them(warehouse, days, is_refused):
+    """Gold has no date partitions: its oldest file nearly always has rows of all days."""
+    kinds = pa.schema([field.with_nullable(True) for field in arrow_schema(FETCH_LATENCY)])
+    instants = [datetime.combine(days_ago(nth), time(12), UTC) for nth in range(100)]
+    values = {"window_start": instants}
+    rows = pa.table([pa.array(values.get(f.name, [None] * 100), f.type) for f in kinds], kinds)
+    tables.append_rows(rows, warehouse.root, FETCH_LATENCY, txn_app_id="gold")
+    warehouse.append(REQUESTS, days_ago(0), times=1)
+    warehouse.configure(gold_days=days)
+
+    result = warehouse.maintain("--only", "gold.fetch_latency")
+
+    left = DeltaTable(warehouse.where(FETCH_LATENCY)).to_pyarrow_table(columns=["window_start"]).num_rows
+    assert result.exit_code == is_refused, result.stderr
+    assert left == (100 if is_refused else days + 1)
+    assert ("they are 69% of the table" in result.stderr) == is_refused
 
 
 def test_a_table_that_rarely_gets_rows_needs_no_yes(warehouse):

@@ -18,7 +18,7 @@ from schemas.bronze import REQUEST_LOG
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.requests import REQUESTS
-from tests.engine.maintain.made_tables import HOUR_S, days_ago
+from tests.engine.maintain.made_tables import HOUR_S, Tables, days_ago
 
 
 def test_days_go_after_the_retention_of_each_layer_and_the_table_records_it(warehouse):
@@ -35,6 +35,19 @@ def test_days_go_after_the_retention_of_each_layer_and_the_table_records_it(ware
     assert warehouse.noted(REQUEST_LOG) == f"{days_ago(7)}T00:00:00Z"
     assert f"deleted rows from before {days_ago(30)}: 2 files" in result.stderr
     assert "4 quarantined lines from before" in result.stderr
+
+
+def test_a_warehouse_can_have_any_name(spark, tmp_path, made):
+    """delta-rs names the folder of a table by its URL."""
+    odd = tmp_path / "it's [a] ware*house, ü"
+    odd.mkdir()
+    warehouse = Tables(spark, odd, made)
+    warehouse.append(REQUESTS, *map(days_ago, (40, 5, 1, 0)))
+
+    result = warehouse.maintain("--only", "silver.requests")
+
+    assert result.exit_code == 0, result.stderr
+    assert warehouse.files(REQUESTS) == {days_ago(5): 1, days_ago(1): 1, days_ago(0): 2}
 
 
 def test_line_counts_balance_for_the_days_that_bronze_still_has(warehouse):

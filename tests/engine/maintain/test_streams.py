@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from deltalake import DeltaTable
 
+from engine.delta import log_entries
 from engine.maintain import actions
 from engine.maintain.streams import StreamReader, needed, readers, stands_still
 from engine.streams.log import StreamLog
@@ -74,6 +75,33 @@ def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
     (log / f"{1:020}.json").unlink()
     assert kept(1).hours == 168
     assert "cannot continue" in kept(1).why
+
+
+def test_a_stream_that_stood_still_for_longer_than_the_retention_of_the_log_can_continue(warehouse):
+    """The entries that it has not read stay, though they are old and below a checkpoint."""
+    where = warehouse.where(REQUESTS)
+    for _ in range(4):
+        warehouse.append(REQUESTS, days_ago(3))
+    read_to, log = DeltaTable(where).version() - 4, where / "_delta_log"
+    log_entries.write_checkpoint(where, log_entries.opened(where))
+    for file in log.iterdir():
+        os.utime(file, (datetime.now(UTC).timestamp() - 3 * 24 * HOUR_S,) * 2)
+    warehouse.append(REQUESTS, days_ago(0))
+    stream = StreamLog(warehouse.checkpoints / "build_gold-v4")
+    stream.offsets_file(0).parent.mkdir(parents=True)
+    place = {"sourceVersion": 1, "reservoirId": str(DeltaTable(where).metadata().id), "index": -1}
+    place |= {"reservoirVersion": read_to, "isStartingVersion": False}
+    stream.offsets_file(0).write_text(f"v1\n{{}}\n{json.dumps(place)}")
+    stream.write_commit(0)
+
+    result = warehouse.maintain("--only", "silver.requests")
+
+    assert result.exit_code == 0, result.stderr
+    assert f"merged {days_ago(3)}" in result.stderr
+    assert "cannot continue" not in result.stderr
+    assert {f"{version:020}.json" for version in range(read_to, read_to + 5)} <= {
+        file.name for file in log.iterdir()
+    }
 
 
 def test_files_that_a_clock_set_back_removed_are_kept_for_a_stream_that_has_not_read_them(warehouse):

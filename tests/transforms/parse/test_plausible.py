@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from collectors.perf_test.run import document
 from conf.settings import Ingest, Settings
 from engine.ingest.batches import parser_options
 from engine.ingest.task.parsers import ParserOptions, parsers_of
@@ -16,6 +17,8 @@ from transforms.parse.scrapes.parser import ScrapeParser
 
 LINE_AT = datetime(2026, 11, 21, 9, 19, 28, 987716, tzinfo=UTC)
 """The instant of `COMPLETED`."""
+
+STARTED = "2026-11-21T09:00:00Z"
 
 
 def sent(value, at, **fields):
@@ -79,6 +82,19 @@ def test_every_kind_of_telemetry_is_checked(kind, value):
 
     assert isinstance(parsed(sent(value, at, **of_run), kind), Kept)
     assert parsed(sent(value, at - timedelta(hours=2), **of_run), kind).reason == "from_the_future"
+
+
+@pytest.mark.parametrize("stamp", [b"", AT])
+@pytest.mark.parametrize("name", ["started_at", "ended_at"])
+@pytest.mark.parametrize(
+    ("year", "reason"), [("2099", "from_the_future"), ("1999", "too_old"), ("2025", None)]
+)
+def test_a_run_is_judged_by_its_start_and_end_too(stamp, name, year, reason):
+    """Gold gives a client's requests to the run from its start to its end."""
+    value = stamp + document({"run": "r", "started_at": STARTED, name: f"{year}-11-21T00:00:00Z"})
+    outcome = parsed(sent(value, LINE_AT), "perf-test")
+
+    assert getattr(outcome, "reason", None) == reason
 
 
 def test_a_page_is_judged_by_its_newest_sample_too():
