@@ -34,7 +34,7 @@ BROKER_JARS := $(BROKERS:%=.jars/.kafka-%.done)
 
 LINT := $(addprefix lint-,mypy imports ruff format tables exported alerts words)
 
-.PHONY: $(LINT) help setup lab demo test faults nemesis fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow sbom bench jar-sums locks clean
+.PHONY: $(LINT) help setup lab demo test others measures faults nemesis fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow sbom bench jar-sums locks clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -48,9 +48,17 @@ lab: setup $(CLIENT_JARS) $(BROKER_JARS) ## install older Kafka clients and newe
 demo: setup ## start real brokers, slow one link, report it (under 5 minutes)
 	$(BIN)/plumbline demo
 
-test: $(VENV)/.dev lab ## run the tests on three workers, then those that measure real brokers one at a time
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
-	$(BIN)/pytest tests/live -m "measures and not faults" $(ARGS)
+# Tests that measure real brokers need cores that are free, and use little of them. Where the other tests can be kept
+# to idle cores they run at the same time, elsewhere before them.
+ON_IDLE = tests/on_idle_cores.sh
+test: $(VENV)/.dev lab ## run the tests: most on three workers, those that measure real brokers one at a time
+	$(MAKE) --no-print-directory $(if $(shell $(ON_IDLE) echo yes),-j2,ON_IDLE=) others measures
+
+others:
+	$(ON_IDLE) $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not measures and not faults" $(ARGS)
+
+measures:
+	set -o pipefail; $(BIN)/pytest tests/live -m "measures and not faults" $(ARGS) | sed -u 's/^/measures: /'
 
 faults: $(VENV)/.dev lab ## inject 290 faults, two at once, write docs/faults.md (hours, resumes; needs root; ARGS=--short: a few kills)
 	$(BIN)/python -m benchmarks.faults.campaign $(ARGS)

@@ -1,5 +1,6 @@
 """Which worker runs which file in `make test`."""
 
+import subprocess
 from collections import defaultdict
 from types import SimpleNamespace
 
@@ -115,3 +116,12 @@ def test_files_with_the_lab_are_those_whose_tests_use_it(request):
             has_spark[file_of(item.nodeid)] |= "spark" in item.fixturenames
     assert {file: kind_of(file) is FileKind.LAB for file in has_lab} == has_lab
     assert not any(has_spark[file] for file in has_spark if kind_of(file) is FileKind.BROKERS)
+
+
+def test_a_command_runs_on_idle_cores_or_not_at_all():
+    """Next to tests that measure, nothing may run on cores that they want."""
+    script = PROJECT / "tests" / "on_idle_cores.sh"
+    command = [script, "bash", "-c", "cat /proc/self/cgroup; exit 3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, "/plumbline-tests" in done.stdout) in {(3, True), (1, False)}
