@@ -116,7 +116,7 @@ def share_before(log: DeltaTable, table: Table, files: Sequence[LoggedFile], bef
     """Return the share of the table's rows that `delete_before` deletes, 0 to 1."""
     old = outdated(files, table, before)
     if day_column(table):
-        return _weight(old) / _weight(files)
+        return _weight(old) / max(_weight(files), 1)
     where, start = folder_of(log), datetime(before.year, before.month, before.day, tzinfo=UTC)
     is_old = pc.field(instant_column(table) or "") < pa.scalar(start)
     n: int = dataset(where, table, [file.path for file in files]).count_rows()

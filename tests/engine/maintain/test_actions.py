@@ -160,8 +160,8 @@ class AgedTable:
     """A table of an earlier release, whose log has checkpoints and entries of last week."""
 
     def __init__(self, root, table, properties=None):
-        """Append a row per day."""
-        self.table, self.where = table, root / table.layer / table.name
+        """Append twelve rows, four a day."""
+        self.where = root / table.layer / table.name
         tables.make(root, table)
         log = DeltaTable(self.where)
         log.alter.set_table_properties(
