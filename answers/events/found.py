@@ -92,10 +92,9 @@ def events(selection: GoldSelection) -> list[Row]:
     and `what`, a sentence. Equal events within 10 s are one row. Of more than `MOST` events, frequent and
     small ones are left out, and a last row of kind `more` counts them.
     """
+    span = selection.by_minute
     wide = replace(
-        selection,
-        since=max(selection.since, FIRST + NEAR) - NEAR,
-        until=min(selection.until, LAST - NEAR) + NEAR,
+        span, since=max(span.since, FIRST + NEAR) - NEAR, until=min(span.until, LAST - NEAR) + NEAR
     )
     found = [*_leader_moves(wide), *_restarts(wide), *_throttles(wide), *_request_logs(wide)]
     begun = [event for event in found if selection.since <= event["at"] < selection.until]

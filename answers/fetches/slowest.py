@@ -1,6 +1,6 @@
 """The slowest fetches of a follower from a leader: the leader's log, joined with the follower's log."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from answers.formats import NONE
 from answers.gold.reader import QueryRows
@@ -18,7 +18,6 @@ request."""
 REACH = timedelta(seconds=2 * NEAR_S)
 """How much earlier and later than the leader's lines the follower's lines are read."""
 
-MINUTE = timedelta(minutes=1)
 MOST = 50
 """The maximum number of fetches."""
 
@@ -57,16 +56,10 @@ SLOWEST = f"""
 def slowest(selection: GoldSelection, pair: tuple[int, int]) -> QueryRows:
     """Return the slowest fetches by true latency, or by leader_local without the follower's log."""
     follower, leader = pair
-    since, end = selection.since, selection.until
-    if selection.is_following:  # the span moves on once a minute, not with each commit
-        since, end = _whole_minute(since), _whole_minute(end + MINUTE)
-    begin = max(since, end - LONGEST)
+    span = selection.by_minute
+    begin, end = max(span.since, span.until - LONGEST), span.until
     read = {"since": begin - REACH, "until": end + REACH}
     return selection.rows(SLOWEST, follower=follower, leader=leader, begin=begin, end=end, **read)
-
-
-def _whole_minute(at: datetime) -> datetime:
-    return at.replace(second=0, microsecond=0)
 
 
 REQUESTS = Listing(

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from answers.gold.histogram import MACROS
 from answers.gold.relations import BY_LOGGED_AT, FIRST, LAST, BuiltTable, Relation, StoredTable
-from answers.gold.result_cache import ResultCache
+from answers.gold.result_cache import CacheKey, ResultCache
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
@@ -166,6 +166,10 @@ class GoldReader:
             rows = QueryRows(self._results.rows((*key, *versions), read))
         rows.query = statement(query, used)
         return rows
+
+    def computed(self, key: CacheKey, compute: Callable[[], list[Row]]) -> list[Row]:
+        """Return rows computed from large tables of silver, which are used again as those of a query."""
+        return self._results.rows(key, compute, self._bounds.silver_s) if self._bounds else compute()
 
     def fetched(self, query: str, parameters: Mapping[str, Any]) -> list[Row]:
         """

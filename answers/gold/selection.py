@@ -11,6 +11,7 @@ from schemas.gold import GOLD
 from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)
+MINUTE = timedelta(minutes=1)
 
 BrokerPair = tuple[int, int]
 """A follower and a leader."""
@@ -88,6 +89,14 @@ class GoldSelection:
             return None
         return replace(self, since=self.since - self.against, until=self.until - self.against, against=None)
 
+    @property
+    def by_minute(self) -> "GoldSelection":
+        """The span; in whole minutes if it follows the newest window, so that few commits move it."""
+        if not self.is_following:
+            return self
+        since, until = self.since, self.until + MINUTE
+        return replace(self, since=_whole_minute(since), until=_whole_minute(until))
+
     def of_windows(self, windows: Sequence[datetime] | None) -> Row:
         """Return the parameter of `ONLY`, and the span of the windows: less is read. None selects all."""
         if not windows:
@@ -107,3 +116,7 @@ class GoldSelection:
             "step_s": int(self.step.total_seconds()),
         }
         return self.gold.rows(query, parameters | more)
+
+
+def _whole_minute(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0)

@@ -65,7 +65,10 @@ def of_log(ours: str = OURS) -> str:
     batches of a client has a row with zeros.
     """
     return f"""
-    ours AS (SELECT * REPLACE (coalesce(client_id, {NO_CLIENT}) AS client_id) FROM ({ours})),
+    ours AS (
+        SELECT * REPLACE (coalesce(client_id, {NO_CLIENT}) AS client_id) FROM ({ours})
+        WHERE partition IS NOT NULL  -- those of `others` are not known
+    ),
     clients AS (
         SELECT {_CLIENT}, min(window_start) AS since, max({WINDOW_END}) AS until,
                max(software_version) AS software_version, max(arm) AS arm

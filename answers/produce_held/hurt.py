@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from answers.formats import count, ms, printable
+from answers.gold.reader import QueryBoundError
 from answers.gold.selection import IN_SPAN, GoldSelection
 from answers.produce_held import slowest
 from answers.slow_links.culprits import Finding, is_accused
@@ -33,9 +34,15 @@ def clients(selection: GoldSelection, one: Finding) -> list[str]:
     rows = _held(selection, one)
     if not rows:
         return []
-    _, found = slowest.slowest(_during(selection, one), rows[0]["leader_id"], rows[0]["follower_id"])
-    names = _named([row["client_id"] or "no client id" for row in found])
-    return [f"Producers that waited most in its worst window: {names}."] if found else []
+    during, pair = _during(selection, one), (rows[0]["leader_id"], rows[0]["follower_id"])
+    try:
+        found = slowest.slowest(during, *pair)
+    except QueryBoundError:
+        return ["Which producers waited most is not listed: its worst window has too many requests."]
+    if found is None:
+        return []
+    names = _named([row["client_id"] or "no client id" for row in found["clients"]])
+    return [f"Producers that waited most in its worst window: {names}."]
 
 
 def _held(selection: GoldSelection, one: Finding) -> list[Row]:

@@ -12,6 +12,7 @@ from answers.answer import (
     Section,
     section_of,
 )
+from answers.gold.reader import QueryBoundError
 from answers.gold.selection import GoldSelection
 from answers.nothing import without_rows
 from answers.produce_held import held, slowest, verdict
@@ -27,6 +28,9 @@ LEAD = (
     "Mean wait of the requests that the follower's fetches completed, ties too, in steps of {step} s. Busy: "
     "until the follower fetched. Serve: until the leader answered. Network: both ways, and the follower's "
     "append. Take: until the leader had handled the next fetch, which completes the request."
+)
+TOO_MANY = (
+    "Not listed: the worst window has too many requests for a page. `plumbline ask produce` lists them."
 )
 
 
@@ -89,16 +93,18 @@ def _matrix(pairs: list[Row], named: list[Row]) -> Section:
 
 
 def _slowest(selection: GoldSelection, shown: Row) -> list[Section]:
-    requests, clients = slowest.slowest(selection, shown["leader_id"], shown["follower_id"])
-    worst = slowest.worst_window(selection, shown["leader_id"], shown["follower_id"])
-    if not requests or worst is None:
+    try:
+        found = slowest.slowest(selection, shown["leader_id"], shown["follower_id"])
+    except QueryBoundError:
+        return [Section(name="held-requests", title=slowest.SLOWEST.title, lead=TOO_MANY, blocks=[])]
+    if found is None:
         return []
-    span = f"{clock(worst)} to {clock(worst + slowest.WINDOW)} UTC"
+    span = f"{clock(found['worst'])} to {clock(found['worst'] + slowest.WINDOW)} UTC"
     return [
         section_of(replace(listing, title=f"{listing.title}, {span}").listed(rows), name)
         for listing, rows, name in (
-            (slowest.CLIENTS, clients, "held-clients"),
-            (slowest.SLOWEST, requests, "held-requests"),
+            (slowest.CLIENTS, found["clients"], "held-clients"),
+            (slowest.SLOWEST, found["requests"], "held-requests"),
         )
     ]
 

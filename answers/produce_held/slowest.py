@@ -13,7 +13,7 @@ from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
-from transforms.gold.produce_held.held import CLIENT_EVENTS_REACH, RELEASED, load_held
+from transforms.gold.produce_held.held import READS, RELEASED, load_held
 from transforms.sql import Rows, connect
 from transforms.windows import Reach
 
@@ -45,26 +45,35 @@ _CLIENTS = f"""
     ORDER BY sum(held_ms) DESC, client_id LIMIT {MOST}"""
 
 
-def worst_window(selection: GoldSelection, leader: int, follower: int) -> datetime | None:
-    """Return the start of the follower's worst window."""
-    rows = selection.rows(WORST, leader=leader, follower=follower)
-    return rows[0]["worst"] if rows else None
+def slowest(selection: GoldSelection, leader: int, follower: int) -> Row | None:
+    """
+    Return the follower's worst window, and the requests and clients that it held back there.
+
+    The keys are `worst`, the start, `requests` and `clients`. None without such requests, or without silver.
+
+    Raises:
+        answers.gold.reader.QueryBoundError: there are too many requests around the window.
+
+    """
+    span = selection.by_minute
+    filters = (selection.cluster, leader, follower, selection.topic, span.since, span.until)
+    key = ("produce_held_slowest", *map(repr, filters))
+    return next(iter(selection.gold.computed(key, lambda: _found(selection, leader, follower))), None)
 
 
-def slowest(selection: GoldSelection, leader: int, follower: int) -> tuple[list[Row], list[Row]]:
-    """Return the requests and clients that a follower held back in its worst window; none without silver."""
-    gold = selection.gold
-    worst = worst_window(selection, leader, follower)
-    if worst is None or not gold.has(REQUESTS):
-        return [], []
+def _found(selection: GoldSelection, leader: int, follower: int) -> list[Row]:
+    windows = selection.rows(WORST, leader=leader, follower=follower)
+    if not windows or not selection.gold.has(REQUESTS):
+        return []
+    worst = windows[0]["worst"]
     with connect({}) as db:
         load_held(db, SilverAround(selection, worst, leader), f"window_s = {int(worst.timestamp())}")
-        found = (
+        requests, clients = (
             db.sql(query, params={"follower": follower, "topic": selection.topic}).to_arrow_table()
             for query in (_SLOWEST, _CLIENTS)
         )
-        requests, clients = (rows.to_pylist() for rows in found)
-    return requests, clients
+        found = {"worst": worst, "requests": requests.to_pylist(), "clients": clients.to_pylist()}
+    return [found] if found["requests"] else []
 
 
 class SilverAround:
@@ -72,28 +81,27 @@ class SilverAround:
 
     def __init__(self, selection: GoldSelection, window: datetime, leader: int) -> None:
         """Read nothing yet."""
-        self._gold = selection.gold
-        before, after = CLIENT_EVENTS_REACH.lookback_s, CLIENT_EVENTS_REACH.lookahead_s
-        self._parameters = {
-            "cluster": selection.cluster,
-            "leader": leader,
-            "since": window - timedelta(seconds=before),
-            "until": window + WINDOW + timedelta(seconds=after),
-        }
+        self._gold, self._window = selection.gold, window
+        self._parameters = {"cluster": selection.cluster, "leader": leader}
 
     def rows(
         self,
         table: Table,
         columns: Sequence[str],
-        reach: Reach | None = None,  # noqa: ARG002 (one window needs little)
+        reach: Reach | None = None,
         *,
         where: str = "true",
     ) -> Rows:
         """Return columns of the rows that meet a condition."""
-        query = f"SELECT * FROM silver.{table.name} WHERE {_CONDITIONS[table]}"
-        used = {name: value for name, value in self._parameters.items() if f"${name}" in query}
-        rows = self._gold.arrow(query, used)
-        return Rows(table=table, columns=tuple(columns), source=rows, where=where)
+        reach = reach or READS.get(table, Reach())
+        names = ", ".join(f'"{name}"' for name in columns)
+        query = f"SELECT {names} FROM silver.{table.name} WHERE {_CONDITIONS[table]} AND ({where})"
+        parameters = self._parameters | {
+            "since": self._window - timedelta(seconds=reach.lookback_s),
+            "until": self._window + WINDOW + timedelta(seconds=reach.lookahead_s),
+        }
+        used = {name: value for name, value in parameters.items() if f"${name}" in query}
+        return Rows(table=table, columns=tuple(columns), source=self._gold.arrow(query, used))
 
 
 SLOWEST = Listing(

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from engine.delta import tables
@@ -57,9 +58,11 @@ class WindowInputs:
         snapshot, within = self._snapshots[table.name], reach or self._build.reads.get(table)
         return snapshot.near(columns, None if within is None else self._spans, within or Reach(), where)
 
-    def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
+    def derived(
+        self, table: Table, columns: Sequence[str], function: Function, where: pc.Expression | None = None
+    ) -> pa.Table:
         """Return a function of the rows of each day of a table, from an earlier step if they are the same."""
-        return self._derived.results(self._snapshots[table.name], columns, function)
+        return self._derived.results(self._snapshots[table.name], columns, function, where)
 
     def around(
         self,
@@ -106,13 +109,17 @@ class WholeInputs:
         """Return columns of all rows."""
         return Rows(table=table, columns=tuple(columns), source=self._silver[table], where=where)
 
-    def reader(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Return columns of all rows, read in batches."""
-        return self._silver[table].scanner(columns=list(columns)).to_reader()
+    def reader(
+        self, table: Table, columns: Sequence[str], where: pc.Expression | None = None
+    ) -> pa.RecordBatchReader:
+        """Return columns of all rows that meet a condition, read in batches."""
+        return self._silver[table].scanner(columns=list(columns), filter=where).to_reader()
 
-    def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
+    def derived(
+        self, table: Table, columns: Sequence[str], function: Function, where: pc.Expression | None = None
+    ) -> pa.Table:
         """Return a function of all rows of a table."""
-        return function(self.reader(table, columns))
+        return function(self.reader(table, columns, where))
 
     def around(
         self,
@@ -154,9 +161,11 @@ class WarehouseTables:
         spans = None if among is None else spans_of(among)
         return tables.snapshot(self._warehouse, table).near(columns, spans)
 
-    def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
+    def derived(
+        self, table: Table, columns: Sequence[str], function: Function, where: pc.Expression | None = None
+    ) -> pa.Table:
         """Return a function of the rows of each day of a table."""
-        return self._derived.results(tables.snapshot(self._warehouse, table), columns, function)
+        return self._derived.results(tables.snapshot(self._warehouse, table), columns, function, where)
 
     def windows(self, table: Table, among: Collection[int]) -> set[int]:
         """Return those windows (epoch seconds) in which a table has rows."""

@@ -14,8 +14,13 @@ from schemas.fields import HISTOGRAM, Table, column
 from schemas.gold.columns import RUN, WINDOW
 
 PARTITION = [
-    column("topic", StringType(), "topic name; the topic id if no METADATA response has the name"),
-    column("partition", IntegerType(), "partition index; NULL if only the node is known"),
+    column(
+        "topic",
+        StringType(),
+        "topic name; the topic id if no METADATA response has the name; `others`: requests without a "
+        "response, but for the 10,000 partitions with most batches",
+    ),
+    column("partition", IntegerType(), "partition index; NULL if only the node is known, and for `others`"),
     column("leader_id", IntegerType(), "broker that appended the batches"),
 ]
 

@@ -55,7 +55,12 @@ _PAIR = [
         "follower whose fetch released the requests, or that was missing; NULL for the others",
     ),
 ]
-_TOPIC = column("topic", StringType(), "topic name; the topic id if no METADATA response has the name")
+_TOPIC = column(
+    "topic",
+    StringType(),
+    "topic name; the topic id if no METADATA response has the name; `others`: refused requests whose topics "
+    "may not exist, and requests without a response but for 10,000 topics",
+)
 _VALUES = [
     *[column(name, LongType(), meaning) for name, meaning in _COUNTED.items()],
     *[

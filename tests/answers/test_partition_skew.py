@@ -16,6 +16,8 @@ from tests.answers.cases import Cases
 from tests.answers.declared import assert_declared
 from tests.answers.selected import selected
 from tests.transforms.gold.skew_rows import AT, batches_of, gold, produce, silver
+from transforms.gold import unanswered
+from transforms.gold.clients import OTHERS
 
 
 def built(silver):
@@ -36,6 +38,16 @@ def test_rows_are_the_declared_ones_and_nothing_gives_nothing():
     assert_declared(span, PARTITION_SKEW_SPAN)
     assert_declared(summary, PARTITION_SKEW_SUMMARY)
     assert answers(selected(built(silver([])))) == ([], [])
+
+
+def test_topics_that_were_counted_together_have_no_row(monkeypatch):
+    monkeypatch.setattr(unanswered, "MOST_UNANSWERED", 3)
+    parts = {"error_code": None, "offset": None}
+    rows = [produce(n, 0, 0, 70, part=parts | {"topic_id": None, "topic_name": f"t-{n}"}) for n in range(9)]
+    made = built(silver(rows))
+
+    assert OTHERS in made[PARTITION_SKEW]["topic"].to_pylist()
+    assert {row["topic"] for row in partitions(selected(made))} == {"t-0", "t-1", "t-2"}
 
 
 def slow_leader(windows):

@@ -270,7 +270,8 @@ def test_the_steps_are_about_the_largest_part(part, word):
 
 
 def test_the_slowest_requests_come_with_the_fetch_that_released_them(east):
-    requests, clients = slowest.slowest(east, leader=1, follower=3)
+    found = slowest.slowest(east, leader=1, follower=3)
+    requests, clients = found["requests"], found["clients"]
 
     (line,) = (row for row in held_requests(SLOW_FROM) if row["api"] == "PRODUCE")
     assert [(row["ack"], row["topic"], row["held_ms"]) for row in requests] == [
@@ -281,4 +282,4 @@ def test_the_slowest_requests_come_with_the_fetch_that_released_them(east):
 
 
 def test_without_silver_there_are_no_single_requests():
-    assert slowest.slowest(gold(*changed()), leader=1, follower=3) == ([], [])
+    assert slowest.slowest(gold(*changed()), leader=1, follower=3) is None

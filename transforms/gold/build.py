@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.fields import Table
 from transforms.spans import Span, touched
@@ -44,12 +45,17 @@ class Inputs(Silver, Protocol):
         """The windows of `spans`, in epoch seconds."""
 
     def derived(
-        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
+        self,
+        table: Table,
+        columns: Sequence[str],
+        function: Callable[[pa.RecordBatchReader], pa.Table],
+        where: pc.Expression | None = None,
     ) -> pa.Table:
         """
         Return a function of the rows of each day of a table in `Build.whole`; of all rows if it has no days.
 
-        The result of a day is kept until its rows change. `WholeInputs` has one result, of all rows.
+        Only rows that meet `where` are read, always the same for a function. The result of a day is kept
+        until its rows change. `WholeInputs` has one result, of all rows.
         """
 
     def around(
@@ -99,7 +105,11 @@ class RememberedTables(Protocol):
         """Return columns of the rows in some windows (default: all rows)."""
 
     def derived(
-        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
+        self,
+        table: Table,
+        columns: Sequence[str],
+        function: Callable[[pa.RecordBatchReader], pa.Table],
+        where: pc.Expression | None = None,
     ) -> pa.Table:
         """Return a function of the rows of each day of a table (see `Inputs.derived`)."""
 

@@ -12,6 +12,8 @@ IS_OTHERS = "logged_at IS NOT NULL AND is_own_traffic IS DISTINCT FROM true"
 """The condition of lines with an instant that are not Plumbline's own traffic."""
 
 NO_ERROR = 0
+NOT_LEADER = 6
+"""NOT_LEADER_OR_FOLLOWER."""
 NEW_LEADER_ELECTED = 108
 """The controller's error for an accepted ISR change that moves a partition away from its leader."""
 

@@ -16,6 +16,7 @@ from schemas.silver.throttles import THROTTLE_CHANGES
 from tests.transforms.gold.metric_rows import series_row
 from tests.transforms.gold.silver_rows import arrow
 from tests.transforms.gold.throttle_rows import AT, rate
+from transforms.gold.throttle_compliance.polls import IS_APPLIED
 
 
 class Derived:
@@ -25,6 +26,7 @@ class Derived:
         """Use a table, which need not exist."""
         self.warehouse, self.table, self.column = warehouse, table, column
         self.calls, self._known = [], WarehouseTables(warehouse, DerivedRows())
+        self.where = None
 
     def function(self, reader):
         """Return the rows, and note how many there are."""
@@ -38,7 +40,7 @@ class Derived:
 
     def values(self):
         """Return the values of the column, in order."""
-        found = self._known.derived(self.table, (self.column,), self.function)
+        found = self._known.derived(self.table, (self.column,), self.function, self.where)
         return sorted(found[self.column].to_pylist())
 
 
@@ -99,6 +101,17 @@ def test_rows_that_are_deleted_or_merged_are_computed_again(tmp_path):
     assert found.values() == before
     log.delete("position = '0/001'")
     assert found.values() == [position for position in before if position != "0/001"]
+
+
+def test_rows_that_do_not_count_are_not_kept(tmp_path):
+    """A client without rights can send any number of changes; gold keeps the rows of the newest day."""
+    found = Derived(tmp_path, THROTTLE_CHANGES, "position")
+    found.where = IS_APPLIED
+    found.arrive(
+        [change(0, n) | {"is_applied": is_applied} for n, is_applied in enumerate((True, None, False))]
+    )
+
+    assert (found.values(), found.calls) == (["0/000", "0/001"], [2])
 
 
 def test_a_table_without_rows_has_a_result_too(tmp_path):

@@ -6,10 +6,11 @@ import pytest
 
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.gold.leader_redirect import DISCONNECT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.listeners import CLIENT, FOLLOWER, LISTENERS
 from schemas.silver.requests import REQUESTS
-from tests.transforms.gold import held_rows
+from tests.transforms.gold import held_rows, redirect_rows
 from tests.transforms.gold.silver_rows import at, built, objects, replaced, request, stream_of, whole
 from transforms.gold.fetch_latency.build import BUILD
 from transforms.gold.produce_held.held import load_held
@@ -96,6 +97,19 @@ def test_a_fetch_of_the_metadata_topic_that_the_controller_refused_does_not_coun
     rows = fetch_gold(raft(CONTROLLERS, error_code=code), BOTH)[FETCH_LATENCY]
 
     assert sum(row.n for row in rows) == counted
+
+
+@pytest.mark.parametrize(("code", "kinds"), [(70, [DISCONNECT]), (0, [])])
+def test_a_fetch_that_was_refused_is_no_sign_of_life(code, kinds):
+    """Whoever sends the replica id of a dead broker with an unknown session gets error 70."""
+    lines = [redirect_rows.request(ms, 1) for ms in range(0, 3_001, 500)]
+    lines.append(redirect_rows.request(12_101, 2))
+    fetch = {"api": "FETCH", "kind": "follower", "follower_id": 1, "client_id": "mallory", "error_code": code}
+    lines += [redirect_rows.request(ms, 2, partitions=None, **fetch) for ms in range(10_500, 13_500, 500)]
+
+    rows = redirect_rows.built(lines, [redirect_rows.began(12_000, 2, previous_leader_id=1)])
+
+    assert [row.kind for row in rows] == kinds
 
 
 def held(lines, isr=()):

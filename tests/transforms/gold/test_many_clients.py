@@ -1,4 +1,4 @@
-"""A client that makes a new client id for each request fills no table of gold."""
+"""A client that makes a new client id, or a new topic, for each request fills no table of gold."""
 
 from collections import Counter
 
@@ -8,9 +8,9 @@ from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import DISCONNECT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
-from tests.transforms.gold import lookup_rows, redirect_rows, skew_rows
+from tests.transforms.gold import held_rows, lookup_rows, redirect_rows, skew_rows
 from tests.transforms.gold.silver_rows import built, objects, request
-from transforms.gold import clients
+from transforms.gold import clients, unanswered
 from transforms.gold.clients import OTHERS
 from transforms.gold.fetch_latency.build import BUILD as FETCHES
 from transforms.gold.metadata_lookup import table as metadata_table
@@ -24,6 +24,7 @@ FORGED = 40
 def _few(monkeypatch):
     """Limit a window to few clients; the rule is the same for a thousand."""
     monkeypatch.setattr(clients, "MOST_CLIENTS", MOST)
+    monkeypatch.setattr(unanswered, "MOST_UNANSWERED", MOST)
 
 
 def consumers():
@@ -133,6 +134,59 @@ def test_disconnects_of_forged_ids_are_a_few_of_others():
     assert sum(counted.values()) <= 2 * MOST
 
 
+UNANSWERED = {"error_code": None, "offset": None}
+"""A partition of a request with acks=0: the broker's log is the same if it refused it."""
+
+
+def invented(n, **fields):
+    return {"topic_id": None, "topic_name": f"invented-{n}"} | UNANSWERED | fields
+
+
+def test_batches_to_invented_topics_are_those_of_others():
+    """One request with acks=0 names them all; the topics that are produced to most keep their names."""
+    parts = [invented(n, partition=n, bytes=70) for n in range(FORGED)]
+    hostile = skew_rows.produce(1, 0, 0, 70, client_id="mallory", partitions=parts)
+    sent = [skew_rows.produce(2 + n / 10, n % 2, 0, 100, part=UNANSWERED) for n in range(4)]
+    answered = [skew_rows.produce(3, 5, 0, 100)]
+
+    rows = skew_rows.skew([hostile, *sent, *answered])
+
+    counted = {(row.client_id, row.topic, row.partition): row.batches for row in rows}
+    assert [counted["c", "orders", partition] for partition in (0, 1, 5)] == [2, 2, 1]
+    assert counted["mallory", OTHERS, None] == FORGED - (MOST - 2)
+    assert len(rows) == MOST + 2
+    assert sum(row.bytes for row in rows) == 70 * FORGED + 500
+
+
+def test_a_request_that_the_broker_refused_names_no_topic():
+    """Error 29 says nothing about the topic; error 19 says that it exists."""
+    refused = [
+        held_rows.produce(n, n + 0.5, parts=[held_rows.part(-1) | invented(n, error_code=29)], remote_ms=0.0)
+        for n in range(FORGED)
+    ]
+    real = held_rows.produce(90.0, 90.5, parts=[held_rows.part(-1, error_code=19)])
+    mixed = [held_rows.part(10), held_rows.part(-1) | invented("a", error_code=3)]
+
+    rows = objects(
+        held_rows.gold([*refused, real, held_rows.produce(95.0, 95.5, parts=mixed, remote_ms=0.0)])
+    )
+
+    assert {(row.topic, row.n, row.n_failed) for row in rows} == {(OTHERS, FORGED, 0), ("orders", 2, 1)}
+
+
+def test_requests_without_a_response_name_a_few_topics_and_all_are_counted():
+    names = [0, 0, *range(FORGED)]
+    lines = [
+        held_rows.produce(at, at + 0.5, parts=[held_rows.part(-1) | invented(n)], remote_ms=0.0)
+        for at, n in enumerate(names)
+    ]
+
+    counted = {row.topic: row.n for row in objects(held_rows.gold(lines))}
+
+    assert (counted["invented-0"], counted[OTHERS]) == (3, FORGED - MOST)
+    assert (len(counted), sum(counted.values())) == (MOST + 1, len(names))
+
+
 def all_gold():
     """Return the rows of each table with clients, of as many clients as are named."""
     names = [f"app-{n}" for n in range(MOST)]
@@ -146,12 +200,14 @@ def all_gold():
         objects(lookup_rows.gold(lookup_rows.silver(lookups))),
         skew_rows.skew(sent),
         redirect_rows.built(moved),
+        skew_rows.skew([skew_rows.produce(n, n, n, 100, part=UNANSWERED) for n in range(MOST)]),
     )
 
 
 def test_up_to_the_limit_gold_is_the_same_row_for_row(monkeypatch):
     limited = all_gold()
     monkeypatch.setattr(clients, "MOST_CLIENTS", 10**9)
+    monkeypatch.setattr(unanswered, "MOST_UNANSWERED", 10**9)
 
     assert limited == all_gold()
     assert all(limited)

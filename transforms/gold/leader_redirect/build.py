@@ -16,7 +16,7 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
 from transforms.gold.clients import limit_clients
-from transforms.gold.entries import TOPICS_COLUMNS, is_over_brokers, names_touch
+from transforms.gold.entries import TOPICS_COLUMNS, is_follower, names_touch
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.clocks import FETCHES_COLUMNS
 from transforms.gold.leader_redirect.cause import (
@@ -122,7 +122,7 @@ def _load_refused(db: DuckDBPyConnection, inputs: Inputs) -> None:
 def _load_dead(db: DuckDBPyConnection, inputs: Inputs) -> None:
     """Load the partitions of dead leaders. Without a takeover, no sign of life is read."""
     db.execute(f"CREATE TEMP TABLE takeovers AS {TAKEOVERS}")
-    is_sign = f"kind IS DISTINCT FROM 'follower' OR {is_over_brokers(inputs)}"
+    is_sign = f"kind IS DISTINCT FROM 'follower' OR ({is_follower(inputs)})"
     is_read = is_sign if has_rows(db, "takeovers") else "false"
     load(db, "signs", inputs.rows(REQUESTS, SIGNS_COLUMNS, where=is_read), SIGNS_OF_LIFE)
     db.execute(f"CREATE TEMP TABLE dead AS {DEAD}")

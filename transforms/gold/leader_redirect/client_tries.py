@@ -1,8 +1,8 @@
 """Client requests by partition and their results, one row per try, as SQL."""
 
-from transforms.gold.entries import IS_OTHERS, NO_ERROR, entries
+from transforms.gold.entries import IS_OTHERS, NO_ERROR, NOT_LEADER, entries
 
-NOT_LEADER, FENCED_EPOCH = 6, 74
+FENCED_EPOCH = 74
 LOST = (NOT_LEADER, FENCED_EPOCH)
 """The errors of an old leader: 6 for a producer, usually 74 for a consumer."""
 

@@ -1,7 +1,11 @@
 """Producer batches from PRODUCE requests: partition, bytes, records and run, as SQL."""
 
+from duckdb import DuckDBPyConnection
+
 from transforms.gold.entries import IS_OTHERS, NO_ERROR, entries
 from transforms.gold.runs.of_client import with_run
+from transforms.gold.unanswered import limit_unanswered
+from transforms.sql import window_s
 
 NEXT_BATCH_S = 10
 """The maximum time to the next batch of the partition, which determines the records of a batch."""
@@ -27,9 +31,22 @@ def produced() -> str:
     return f"SELECT * FROM ({entries(requests)}) WHERE bytes > 0"
 
 
-def batches() -> str:
+def limited(db: DuckDBPyConnection) -> str:
+    """Return the query of `produced`, with limited names of topics and partitions in unanswered requests."""
+    db.execute(f"""
+        CREATE TEMP TABLE limited AS
+        SELECT *, {window_s("logged_us")} AS window_s, error_code IS NULL AS is_unanswered
+        FROM ({produced()})
+    """)
+    limit_unanswered(db, "limited", "topic", "partition", "leader_id", "client_id")
+    return "SELECT * EXCLUDE (window_s, is_unanswered) FROM limited"
+
+
+def batches(sent: str) -> str:
     """
     Return the query of one row per appended batch, with `records` up to the partition's next batch.
+
+    `sent` is a query with the columns of `produced`; the query reads what it reads, and `runs`.
 
     `is_again` marks a retry: a batch with the same base offset as an earlier one. Without a response
     (acks=0) a batch has no offset, so its records are unknown and retries cannot be detected. `is_repeat`
@@ -37,13 +54,12 @@ def batches() -> str:
 
     No column depends on lines more than `NEXT_BATCH_S` away, so the rows of a window are reproducible. A
     pause of that length ends a `stretch`, because offsets start again at 0 if the topic is created again.
-    It reads what `produced` reads, and `runs`.
     """
     before, after = (_near(of, "base_offset", "in_partition") for of in ("lag", "lead"))
     is_begin = f"coalesce(logged_us - lag(logged_us) OVER in_time > {NEXT_BATCH_S * 1_000_000}, true)"
     begins = f"""
         SELECT *, CASE WHEN "offset" >= 0 THEN "offset" END AS base_offset, {is_begin} AS is_begin
-        FROM ({produced()}) WHERE coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
+        FROM ({sent}) WHERE coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
         WINDOW in_time AS (PARTITION BY cluster, topic, partition ORDER BY logged_us)
     """
     return with_run(f"""

@@ -12,8 +12,16 @@ from schemas.silver.topics import TOPICS
 from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.clients import limit_clients
 from transforms.gold.entries import TOPICS_COLUMNS, names_touch
-from transforms.gold.partition_skew.produced import IS_PRODUCED, NEXT_BATCH_S, REQUESTS_COLUMNS, batches
+from transforms.gold.partition_skew.produced import (
+    IS_PRODUCED,
+    NEXT_BATCH_S,
+    REQUESTS_COLUMNS,
+    batches,
+    limited,
+    produced,
+)
 from transforms.gold.runs.of_client import RUNS_COLUMNS
+from transforms.gold.unanswered import has_too_many
 from transforms.quantiles import Histograms
 from transforms.sql import bucket, connect, is_in, ratio, rows_of, sum_ms, window_s, with_columns
 from transforms.windows import Reach
@@ -25,12 +33,12 @@ SENT = ("batches", "bytes", "records", "batches_counted", "retried", "followed",
 REQUESTS_REACH = Reach(lookahead_s=NEXT_BATCH_S, lookback_s=NEXT_BATCH_S)
 
 
-def partition_skew(wanted: str = "true") -> str:
+def partition_skew(sent: str, wanted: str) -> str:
     """
     Return the query of the batches of each window, partition and client, without quantiles.
 
-    The records of a batch are the offsets up to the next batch of its partition, of any producer. `wanted` is
-    a condition of the batches. It reads what `produced.batches` reads.
+    The records of a batch are the offsets up to the next batch of its partition, of any producer. `sent` is
+    as in `produced.batches`, `wanted` a condition of the batches.
     """
     of_client = f"sum(bytes) OVER (PARTITION BY {BY_CLIENT})"
     return f"""
@@ -47,8 +55,9 @@ def partition_skew(wanted: str = "true") -> str:
                 count(*) FILTER (is_again) AS retried, count(is_repeat) AS followed,
                 count(*) FILTER (is_repeat) AS repeats, max(bytes) AS largest_batch_bytes,
                 count(*) AS produce_n, {sum_ms("total_ms")} AS produce_sum_ms, min(total_ms) AS min_ms,
-                max(total_ms) AS max_ms, histogram({bucket("total_ms")})::MAP(INT, BIGINT) AS produce_hist
-            FROM (SELECT *, {window_s("logged_us")} AS window_s FROM ({batches()}))
+                max(total_ms) AS max_ms, histogram({bucket("total_ms")})::MAP(INT, BIGINT) AS produce_hist,
+                bool_or(error_code IS NULL) AS is_unanswered
+            FROM (SELECT *, {window_s("logged_us")} AS window_s FROM ({batches(sent)}))
             WHERE {wanted} GROUP BY {GRAIN}
         )
     """
@@ -62,7 +71,10 @@ def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     }
     with connect(rows) as db:
         limit_clients(db, "requests", "VIEW")
-        found = db.sql(partition_skew(is_in(inputs.windows))).to_arrow_table()
+        wanted = is_in(inputs.windows)
+        found = db.sql(partition_skew(produced(), wanted)).to_arrow_table()
+        if has_too_many(found):
+            found = db.sql(partition_skew(limited(db), wanted)).to_arrow_table()
     hists = Histograms(found["produce_hist"])
     low, high = (found[name].to_numpy() for name in ("min_ms", "max_ms"))
     quantiles = {

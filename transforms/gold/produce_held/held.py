@@ -10,9 +10,12 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Silver
+from transforms.gold.clients import OTHERS
 from transforms.gold.entries import (
     IS_ACCEPTED,
     IS_OTHERS,
+    NO_ERROR,
+    NOT_LEADER,
     TOPICS_COLUMNS,
     is_follower,
     named,
@@ -76,6 +79,12 @@ ISR_CHANGE_S = 1
 
 ISR_REACH = Reach(lookback_s=LONGEST_S + ISR_CHANGE_S, lookahead_s=ISR_CHANGE_S)
 
+KNOWN = (NO_ERROR, NOT_LEADER, *REFUSED)
+"""The errors that show that a partition exists. Before others a broker may not have looked."""
+
+READS = {REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: CLIENT_EVENTS_REACH, ISR_CHANGES: ISR_REACH}
+"""How far around the windows each input is read."""
+
 RELEASED, TIE, UNMATCHED = "released", "tie", "unmatched"
 NOT_HELD, ISR_CHANGE, FAILED = "not_held", "isr_change", "failed"
 OUTCOMES = (RELEASED, TIE, UNMATCHED, ISR_CHANGE, FAILED, NOT_HELD)
@@ -122,7 +131,12 @@ _ISR_CHANGED = f"""
 
 _TOPICS = f"""
     SELECT
-        request, min(topic) AS first_topic, coalesce(bool_or(error_code IN {REFUSED}), false) AS is_refused
+        request, count(error_code) = 0 AS is_unanswered,
+        coalesce(
+            min(topic) FILTER (error_code IN {KNOWN}),
+            CASE WHEN is_unanswered THEN min(topic) ELSE '{OTHERS}' END
+        ) AS first_topic,
+        coalesce(bool_or(error_code IN {REFUSED}), false) AS is_refused
     FROM asked GROUP BY request
 """
 
@@ -132,7 +146,7 @@ _HELD = f"""
     isr_changed AS ({_ISR_CHANGED}),
     every AS (
         SELECT
-            each.* EXCLUDE (partitions, end_us), each.end_us AS appended_us, first_topic,
+            each.* EXCLUDE (partitions, end_us), each.end_us AS appended_us, first_topic, is_unanswered,
             releasers.ack AS ack,
             releasers.follower_id AS releaser_id, topic AS held_topic, missing.followers AS missing,
             fetches.started_us AS ack_us,
@@ -162,7 +176,7 @@ _HELD = f"""
             WHEN outcome IN ('{RELEASED}', '{TIE}') THEN releaser_id
             WHEN outcome = '{FAILED}' AND len(missing) = 1 THEN missing[1]
         END AS follower_id,
-        coalesce(held_topic, first_topic) AS topic, ack,
+        coalesce(held_topic, first_topic) AS topic, is_unanswered, ack,
         CASE WHEN outcome IN ('{RELEASED}', '{TIE}') THEN would_save_ms END AS held_ms,
         is_adjacent AND outcome IN ('{RELEASED}', '{TIE}') AS has_parts,
         CASE WHEN has_parts THEN greatest(0, before_started_us - appended_us) / 1e3 END AS busy_ms,
@@ -190,6 +204,9 @@ def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> N
     releasing FETCH arrived, `take` until the release. `serve` is negative if the response was on its way
     before the append. Without the adjacent fetch the parts are NULL. With the follower's log, `network`
     is a `round_trip` and the follower's `own_append`.
+
+    The `topic` of a request that no follower released is its first one. It is `OTHERS` if the broker's errors
+    do not show that any of its topics exists: a client without rights can name what it likes.
     """
     load(db, "topics", silver.rows(TOPICS, TOPICS_COLUMNS))
     load(db, "isr_changes", silver.rows(ISR_CHANGES, ISR_COLUMNS, where=IS_ACCEPTED))

@@ -19,9 +19,11 @@ from transforms.gold.produce_held.held import (
     CLIENT_EVENTS_REACH,
     ISR_REACH,
     OUTCOMES,
+    READS,
     REQUESTS_REACH,
     load_held,
 )
+from transforms.gold.unanswered import limit_unanswered
 from transforms.quantiles import Histograms
 from transforms.sql import bucket, connect, finite, is_in, rows_of, sum_ms, with_columns
 
@@ -59,6 +61,7 @@ def _of_wait(name: str) -> str:
 def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     with connect({}) as db:
         load_held(db, inputs, is_in(inputs.windows))
+        limit_unanswered(db, "held", "leader_id", "topic")
         found = db.sql(produce_held()).to_arrow_table()
     return {PRODUCE_HELD: rows_of(PRODUCE_HELD, with_quantiles(found))}
 
@@ -67,7 +70,7 @@ BUILD = Build(
     name="produce_held",
     tables=(PRODUCE_HELD,),
     rows=_rows,
-    reads={REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: CLIENT_EVENTS_REACH, ISR_CHANGES: ISR_REACH},
+    reads=READS,
     whole=(TOPICS, LISTENERS),
     touched_by=(
         Touch(table=REQUESTS, where="api = 'PRODUCE' OR kind = 'follower'", reach=REQUESTS_REACH),

@@ -20,6 +20,13 @@ ISR_CHANGES_COLUMNS = (
 )
 
 
+IS_REQUESTED = f"""
+    api = 'ALTER_PARTITION_REASSIGNMENTS' AND coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
+    AND logged_at IS NOT NULL
+"""
+"""The condition of accepted requests, on `silver.reassignments`."""
+
+
 def calls() -> str:
     """
     Return the query of each partition of each accepted reassignment, until it is superseded or cancelled.
@@ -35,8 +42,7 @@ def calls() -> str:
                     - lag(epoch_us(logged_at) // 1000000)
                     OVER (PARTITION BY {request} ORDER BY logged_at, position) AS since_s
             FROM reassignments
-            WHERE api = 'ALTER_PARTITION_REASSIGNMENTS' AND coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
-                AND logged_at IS NOT NULL
+            WHERE {IS_REQUESTED}
         ),
         -- The tool repeats the request to change a throttle; the move continues.
         begun AS (

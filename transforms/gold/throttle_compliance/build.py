@@ -17,7 +17,7 @@ from schemas.silver.topics import TOPICS
 from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
 from transforms.gold.entries import names_touch
 from transforms.gold.metrics.counters import REACH as SCRAPES_REACH
-from transforms.gold.reassignment_progress.moves import REASSIGNMENTS_COLUMNS, calls
+from transforms.gold.reassignment_progress.moves import IS_REQUESTED, REASSIGNMENTS_COLUMNS, calls
 from transforms.gold.reassignment_progress.replicated import CARRY_S
 from transforms.gold.reassignment_progress.table import reassignment_progress
 from transforms.gold.throttle_compliance.inputs import (
@@ -26,7 +26,7 @@ from transforms.gold.throttle_compliance.inputs import (
     load_metrics,
     load_requests,
 )
-from transforms.gold.throttle_compliance.polls import CHANGES_COLUMNS, without_repeated_polls
+from transforms.gold.throttle_compliance.polls import CHANGES_COLUMNS, IS_APPLIED, without_repeated_polls
 from transforms.gold.throttle_compliance.table import throttle_compliance
 from transforms.gold.throttle_compliance.times import PROGRESS_COLUMNS, times_on
 from transforms.spans import Span, window_of
@@ -97,9 +97,12 @@ class ThrottledTimes:
         with connect({}) as db:
             db.register(
                 "throttle_changes",
-                self._warehouse.derived(THROTTLE_CHANGES, CHANGES_COLUMNS, without_repeated_polls),
+                self._warehouse.derived(
+                    THROTTLE_CHANGES, CHANGES_COLUMNS, without_repeated_polls, IS_APPLIED
+                ),
             )
-            load(db, "reassignments", self._warehouse.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS))
+            requested = self._warehouse.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS)
+            load(db, "reassignments", requested, f"FROM rows WHERE {IS_REQUESTED}")
             load(db, "reassignment_progress", self._warehouse.rows(REASSIGNMENT_PROGRESS, PROGRESS_COLUMNS))
             db.execute(f"CREATE TEMP VIEW calls AS {calls()}")
             rows = db.sql(times_on()).fetchall()

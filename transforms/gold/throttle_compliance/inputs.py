@@ -6,11 +6,12 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Inputs
-from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, entries, is_follower
+from transforms.gold.entries import IS_ACCEPTED, IS_OTHERS, TOPICS_COLUMNS, entries, is_follower
 from transforms.gold.metrics.facts import load_samples
 from transforms.gold.reassignment_progress.moves import (
     BEFORE_S,
     BEGINS_WITHIN_S,
+    IS_REQUESTED,
     ISR_CHANGES_COLUMNS,
     REASSIGNMENTS_COLUMNS,
     calls,
@@ -19,7 +20,7 @@ from transforms.gold.reassignment_progress.moves import (
 from transforms.gold.reassignment_progress.replicated import CARRY_S, replica_lags, replicated
 from transforms.gold.throttle_compliance.limits import during, limits, throttled
 from transforms.gold.throttle_compliance.metrics import WANTED, events, sizes
-from transforms.gold.throttle_compliance.polls import CHANGES_COLUMNS, without_repeated_polls
+from transforms.gold.throttle_compliance.polls import CHANGES_COLUMNS, IS_APPLIED, without_repeated_polls
 from transforms.sql import is_in, load, window_s
 from transforms.windows import WINDOW_S, Reach
 
@@ -72,10 +73,10 @@ def load_metrics(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
 def load_changes(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     """Store the settings and the requested moves, whole tables, which are small."""
     load(db, "topics", inputs.rows(TOPICS, TOPICS_COLUMNS))
-    changes = inputs.derived(THROTTLE_CHANGES, CHANGES_COLUMNS, without_repeated_polls)
+    changes = inputs.derived(THROTTLE_CHANGES, CHANGES_COLUMNS, without_repeated_polls, IS_APPLIED)
     db.register("throttle_changes", changes)
-    load(db, "reassignments", inputs.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS))
-    load(db, "isr_changes", inputs.rows(ISR_CHANGES, ISR_CHANGES_COLUMNS))
+    load(db, "reassignments", inputs.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS, where=IS_REQUESTED))
+    load(db, "isr_changes", inputs.rows(ISR_CHANGES, ISR_CHANGES_COLUMNS, where=IS_ACCEPTED))
     _store(db, "calls", calls())
     db.register("listed", throttled(db))
 

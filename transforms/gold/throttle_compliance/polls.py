@@ -1,6 +1,7 @@
 """Throttle settings without the polls that repeat the poll before, as SQL."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.silver.throttles import POLL
 from transforms.sql import connect
@@ -9,6 +10,9 @@ CHANGES_COLUMNS = (
     *("cluster", "resource", "resource_name", "config", "operation", "rate_bytes_per_s", "replicas"),
     *("is_wildcard", "is_applied", "told_by", "logged_at", "position"),
 )
+
+IS_APPLIED = pc.field("is_applied").is_null() | pc.field("is_applied")
+"""The condition of changes that took effect; clients without rights send as many others as they like."""
 
 _SETTING = f"hash({', '.join(CHANGES_COLUMNS[1:8])})"
 """A number of 64 bits for a setting, because its comparison takes a fifth of the time."""

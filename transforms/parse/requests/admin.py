@@ -22,6 +22,12 @@ OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 """`AlterConfigOp.OpType`. ALTER_CONFIGS has no types: it replaces all configs of a resource."""
 
 
+MOST_REFUSED = 10
+"""The most refused entries of a request with a row; a client without rights can send any number."""
+
+ACCEPTED = (None, 0, 108)
+"""No response, no error, NEW_LEADER_ELECTED (the ISR change moves a partition away from its leader)."""
+
 LineColumns = tuple[str | None, int | None, int | None, int | None]
 """The columns of `schemas.silver.throttles.LINE`: the broker that logged a request, and the instant."""
 
@@ -163,6 +169,15 @@ def _partitions(body: Any) -> Iterator[tuple[Any, Any]]:
 def _error(response: Any, partition_error: int | None) -> int | None:
     """Return the error of the whole response if it has one, else the partition's."""
     return (response.error_code if response else None) or partition_error
+
+
+def with_few_refused(rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows of a request, of the refused ones at most `MOST_REFUSED`; they change nothing."""
+    refused = 0
+    for row in rows:
+        refused += row.error_code not in ACCEPTED
+        if refused <= MOST_REFUSED or row.error_code in ACCEPTED:
+            yield row
 
 
 TABLES: dict[str, tuple[str, Callable[[Call], Iterable[Any]]]] = {

@@ -6,7 +6,7 @@ from transforms.parse.brokers import broker_rows
 from transforms.parse.columns import origin, row_type
 from transforms.parse.line import Line, skipped, split
 from transforms.parse.record import NO_CLUSTER, PARSER_VERSION, Kept, Outcome, Quarantined, Record, sample
-from transforms.parse.requests.admin import TABLES, Call
+from transforms.parse.requests.admin import TABLES, Call, with_few_refused
 from transforms.parse.requests.documents import MARK, AnyDocument, read_document, shown_end
 from transforms.parse.requests.identities import Identities
 from transforms.parse.requests.partitions import id_or_none
@@ -96,5 +96,5 @@ def _more_rows(
         table, rows_of = TABLES[row.api]
         place = (row.cluster, row.broker_id, row.logged_at, row.logged_date)
         call = Call(document.request_header, row.principal, request, response, place, origin(record))
-        rows[table] = list(rows_of(call))
+        rows[table] = list(with_few_refused(rows_of(call)))
     return {table: found for table, found in rows.items() if found}

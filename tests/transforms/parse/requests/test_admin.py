@@ -184,6 +184,16 @@ def test_an_error_of_the_whole_request_is_in_each_row():
     assert columns(rows("reassignments", reassign("t", {0: [3]}, error=41)), "error_code") == [(41,)]
 
 
+def test_of_a_refused_request_only_the_first_entries_have_rows():
+    """A client without rights can name tens of thousands in one request; none of them changes anything."""
+    moves = {n: [3] for n in range(30)}
+    refused, mixed = reassign("t", moves, error=31), reassign("t", moves, errors=dict.fromkeys(range(15), 37))
+
+    assert len(rows("reassignments", refused)) == 10
+    found = rows("reassignments", mixed)
+    assert [row.partition_index for row in found] == [*range(10), *range(15, 30)]
+
+
 def test_a_listed_move_has_its_added_and_removed_replicas():
     found = rows("reassignments", list_moves("t", {4: ([3, 1], [3], [1])}))
 
