@@ -6,7 +6,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.AlterConfigOp.OpType;
@@ -16,8 +20,8 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.config.ConfigResource;
 
 /**
- * Reads and changes log levels of running brokers. Each broker is queried by itself, so a broker that is down
- * does not affect the others.
+ * Reads and changes log levels of running brokers. Each broker is queried by itself and all at the same time, so
+ * brokers that are down neither affect nor delay the others.
  *
  * SERVERS PROPERTIES levels all|1,3 LOGGER...           prints: level, broker, logger, level, level of the parent
  * SERVERS PROPERTIES change BROKER LOGGER FROM TO|- ... prints: done or other, broker, logger, level
@@ -27,11 +31,22 @@ import org.apache.kafka.common.config.ConfigResource;
 class Loggers {
     static final String ROOT = "root";
 
+    /** Adds what it finds on a broker, or changes there, to the rows. */
+    interface Work {
+        void on(String broker, List<String> rows) throws Exception;
+    }
+
     public static void main(String[] args) throws Exception {
-        try (Admin admin = Admin.create(properties(args[0], args[1]))) {
-            List<String> rest = List.of(args).subList(4, args.length);
-            if (args[2].equals("levels")) {
-                levels(admin, args[3], rest);
+        boolean reads = args[2].equals("levels");
+        Properties properties = properties(args[0], args[1]);
+        if (!reads) {
+            // A change is sent once. A first copy that was not answered could take effect after the answer to the
+            // second one, and after the restore.
+            properties.put("retries", "0");
+        }
+        try (Admin admin = Admin.create(properties)) {
+            if (reads) {
+                levels(admin, args[3], List.of(args).subList(4, args.length));
             } else {
                 change(admin, List.of(args).subList(3, args.length));
             }
@@ -51,18 +66,15 @@ class Loggers {
     }
 
     static void levels(Admin admin, String brokers, List<String> loggers) throws Exception {
-        for (String broker : brokers.equals("all") ? brokersOf(admin) : List.of(brokers.split(","))) {
-            try {
-                Config config = config(admin, broker);
-                for (String logger : loggers) {
-                    ConfigEntry entry = config.get(logger);
-                    String level = entry == null ? "-" : entry.value();
-                    print("level", broker, logger, level, parent(config, logger));
-                }
-            } catch (ExecutionException failure) {
-                print("failed", broker, failure.getCause().toString());
+        Collection<String> listed = brokers.equals("all") ? brokersOf(admin) : List.of(brokers.split(","));
+        atOnce(listed, (broker, rows) -> {
+            Config config = config(admin, broker);
+            for (String logger : loggers) {
+                ConfigEntry entry = config.get(logger);
+                String level = entry == null ? "-" : entry.value();
+                rows.add(row("level", broker, logger, level, parent(config, logger)));
             }
-        }
+        });
     }
 
     static Collection<String> brokersOf(Admin admin) throws Exception {
@@ -74,16 +86,36 @@ class Loggers {
         for (int at = 0; at < words.size(); at += 4) {
             wanted.computeIfAbsent(words.get(at), broker -> new ArrayList<>()).add(words.subList(at + 1, at + 4));
         }
-        for (String broker : wanted.keySet()) {
-            try {
-                change(admin, broker, wanted.get(broker));
-            } catch (ExecutionException failure) {
-                print("failed", broker, failure.getCause().toString());
+        atOnce(wanted.keySet(), (broker, rows) -> change(admin, broker, wanted.get(broker), rows));
+    }
+
+    /** Does the work on all brokers at the same time, because each that is down takes the whole timeout. */
+    static void atOnce(Collection<String> brokers, Work work) throws Exception {
+        List<Callable<List<String>>> tasks = new ArrayList<>();
+        for (String broker : brokers) {
+            tasks.add(() -> rowsOf(broker, work));
+        }
+        ExecutorService threads = Executors.newCachedThreadPool();
+        try {
+            for (Future<List<String>> rows : threads.invokeAll(tasks)) {
+                rows.get().forEach(System.out::println);
             }
+        } finally {
+            threads.shutdownNow();
         }
     }
 
-    static void change(Admin admin, String broker, List<List<String>> changes) throws Exception {
+    static List<String> rowsOf(String broker, Work work) throws Exception {
+        List<String> rows = new ArrayList<>();
+        try {
+            work.on(broker, rows);
+        } catch (ExecutionException failure) {
+            rows.add(row("failed", broker, failure.getCause().toString()));
+        }
+        return rows;
+    }
+
+    static void change(Admin admin, String broker, List<List<String>> changes, List<String> rows) throws Exception {
         Config config = config(admin, broker);
         List<AlterConfigOp> operations = new ArrayList<>();
         List<String> done = new ArrayList<>();
@@ -91,7 +123,7 @@ class Loggers {
             String logger = change.get(0), to = change.get(2);
             String now = config.get(logger) == null ? "-" : config.get(logger).value();
             if (!now.equals(change.get(1))) {
-                print("other", broker, logger, now);
+                rows.add(row("other", broker, logger, now));
                 continue;
             }
             OpType kind = to.equals("-") ? OpType.DELETE : OpType.SET;
@@ -102,7 +134,7 @@ class Loggers {
             admin.incrementalAlterConfigs(Map.of(resource(broker), operations)).all().get();
         }
         Config after = done.isEmpty() ? config : config(admin, broker);
-        done.forEach(logger -> print("done", broker, logger, after.get(logger).value()));
+        done.forEach(logger -> rows.add(row("done", broker, logger, after.get(logger).value())));
     }
 
     static String parent(Config config, String logger) {
@@ -125,7 +157,7 @@ class Loggers {
         return new ConfigResource(ConfigResource.Type.BROKER_LOGGER, broker);
     }
 
-    static void print(String... words) {
-        System.out.println(String.join("\t", words).replace('\n', ' '));
+    static String row(String... words) {
+        return String.join("\t", words).replace('\n', ' ');
     }
 }

@@ -1,7 +1,8 @@
 """
 Read and change the log levels of running brokers, through Kafka's Java client.
 
-librdkafka has no resource type BROKER_LOGGER. `Loggers.java` sends a separate request to each broker.
+librdkafka has no resource type BROKER_LOGGER. `Loggers.java` sends a separate request to each broker, and
+asks all brokers at the same time.
 """
 
 import subprocess
@@ -15,7 +16,7 @@ from conf.exit_codes import WrongUseError
 from conf.kafka_security import PLAINTEXT, KafkaSecurity, java_file
 
 PROGRAM = Path(__file__).with_name("Loggers.java")
-OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-Dorg.apache.logging.log4j.level=OFF")
+OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-Dorg.apache.logging.log4j.level=OFF")
 TIMEOUT_S = 120.0
 UNKNOWN, AS_PARENT = "-", "-"
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from collectors.sampling import record, watchdog
-from collectors.sampling.brokers import Brokers
+from collectors.sampling.brokers import TIMEOUT_S, Brokers, ChangeResult, LevelChange
 from conf.exit_codes import ExitCode
 from lab import cluster, jvm
 
@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.live, pytest.mark.usefixtures("c1_brokers")]
 
 REQUEST, INHERITED = "kafka.request.logger", "org.apache.kafka.clients.NetworkClient"
 SOON_S = 60
+UNREACHABLE = range(1_001, 1_014)
+"""Ids of no broker: one after the other, at 10 s each, they exceed the time limit of the Java program."""
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,20 @@ def until(holds):
 def lines(lab):
     """Count the completed requests that the broker has logged."""
     return (Path(lab.brokers[0].logs) / "kafka-request.log").read_text().count("Completed request:")
+
+
+def test_many_brokers_that_do_not_answer_do_not_delay_another(one_broker, levels):
+    ids = [*UNREACHABLE, 1]
+    brokers, began_at = Brokers(one_broker.bootstrap_servers), time.monotonic()
+    results, failures = brokers.change([LevelChange(each, REQUEST, "WARN", "ERROR") for each in ids])
+    assert time.monotonic() - began_at < TIMEOUT_S / 2
+    found, unread = brokers.levels(",".join(map(str, ids)), (REQUEST,))
+    brokers.change([LevelChange(1, REQUEST, "ERROR", "WARN")])
+
+    assert results == [ChangeResult(1, REQUEST, is_done=True, level="ERROR")]
+    assert [(each.broker, each.level) for each in found] == [(1, "ERROR")]
+    assert list(failures) == list(unread) == list(UNREACHABLE)
+    assert levels() == {REQUEST: "WARN", INHERITED: "INFO"}
 
 
 def test_root_and_what_inherits_from_it_are_back(one_broker, levels, tmp_path):
