@@ -39,6 +39,7 @@ INDEX = """<!DOCTYPE html>
 MOST_EARLY = 2
 """Verdicts that are computed before their callback asks, at once."""
 
+TABLE_KINDS = ("csv", "parquet")
 MIME = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
@@ -221,14 +222,19 @@ def _of_address(gold: GoldReader, reach: timedelta) -> DashboardRequest:
 
 
 def file_of(answer: Answer, gold: GoldReader, name: str, kind: str) -> bytes | str | None:
-    """Return a table of an answer as CSV or Parquet, its note, or its page; None if there is none."""
-    if kind == "html":
+    """
+    Return a table of an answer as CSV or Parquet, its note, or its page; None if it offers no such file.
+
+    The name is that of a table or note, since an arbitrary one could not be sent as the name of a file.
+    """
+    note = next((one for one in answer.blocks if isinstance(one, Download) and one.name == name), None)
+    listed = next((one for one in answer.tables if one.listing.name == name), None)
+    if kind == "html" and (note or listed):
         stamp = Stamp.now()
         return report_page(WholeAnswer(headline=answer.headline, answers=[answer]), "", stamp)
-    if kind == "md":
-        return next((block.text for block in answer.blocks if isinstance(block, Download)), None)
-    listed = next((one for one in answer.tables if one.listing.name == name and one.query), None)
-    if listed is None or kind not in MIME:
+    if kind == "md" and note:
+        return note.text
+    if listed is None or not listed.query or kind not in TABLE_KINDS:
         return None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.{kind}"

@@ -30,6 +30,7 @@ from serving.dashboard.users import Users
 from tests.answers import made_gold
 
 QUESTION_OF = {question.name: question for question in QUESTIONS}
+KINDS = ("csv", "parquet", "html", "md")
 ALL_ROWS = "SELECT * FROM gold.broker_rtt ORDER BY window_start"
 
 
@@ -92,10 +93,13 @@ def test_bad_parameters_get_a_page(gold, query):
 def test_bad_parameters_of_a_download_get_a_page(gold, query):
     client = make(gold, frozenset({"localhost"})).server.test_client()
 
+    request = DashboardRequest(gold, filters_of(query.encode("latin-1").decode(errors="replace")))
+    raw = {"QUERY_STRING": query[1:], "HTTP_HOST": "localhost"}  # bytes as Latin-1, as WSGI has them
     for question in QUESTIONS:
-        raw = {"QUERY_STRING": query[1:], "HTTP_HOST": "localhost"}  # bytes as Latin-1, as WSGI has them
-        answer = client.get(f"{EXPORT}/{question.name}/page.html", environ_overrides=raw)
-        assert answer.status_code == 200, question.name
+        names = [table.listing.name for table in answered(question, request.selection).tables]
+        for name, status in [*((name, 200) for name in names[:1]), ("page", 404)]:
+            page_ = client.get(f"{EXPORT}/{question.name}/{name}.html", environ_overrides=raw)
+            assert page_.status_code == status, (question.name, name)
 
 
 def test_a_result_with_too_many_rows_is_refused_and_one_with_as_many_is_whole_and_in_order(made):
@@ -162,8 +166,11 @@ def test_a_download_that_exceeds_a_bound_is_no_file(made):
 
 @pytest.mark.parametrize(
     "path",
-    ["slow-links/pair-table.exe", "incidents/incidents.csv", "no-page/pair-table.csv"],
-    ids=["unknown kind", "a table without a statement", "unknown page"],
+    [
+        *("slow-links/pair-table.exe", "incidents/incidents.csv", "no-page/pair-table.csv"),
+        "slow-links/pair-table.md",
+        *(f"slow-links/{name}.{kind}" for name in ("x%0Ay", "%E2%82%AC", "x") for kind in KINDS),
+    ],
 )
 def test_what_cannot_be_a_file_is_not_there(gold, path):
     client = make(gold, frozenset({"localhost"})).server.test_client()
