@@ -1,5 +1,6 @@
 """The metrics of a collector."""
 
+import re
 import time
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ from conf.settings import TailedFile
 
 _LOG = ("node", "kind", "source")
 _PREFIX = "plumbline_collector_"
-DEBUG, HEAD_BYTES = b" DEBUG Completed request:", 96
+DEBUG, HEAD_BYTES = re.compile(rb" DEBUG +Completed request:"), 96  # a layout may pad the level: %-6p
 OFF_AFTER_S = 60.0
 """A request log without a line at DEBUG for this long is off: followers fetch twice a second."""
 
@@ -83,7 +84,7 @@ class CollectorMeters:
         if batch.lost:
             self._lost.labels(*labels).inc()
         is_request_log = file.kind == Kind.REQUEST_LOG.value
-        if is_request_log and any(DEBUG in line.value[:HEAD_BYTES] for line in batch.lines):
+        if is_request_log and any(DEBUG.search(line.value, 0, HEAD_BYTES) for line in batch.lines):
             if file.node not in self._debug_seen_at:
                 self._debug_since.labels(file.node).set(self._now())
             self._debug_seen_at[file.node] = self._now()

@@ -44,6 +44,13 @@ def test_the_metric_is_0_without_a_line_at_debug(collected):
     assert collected.since() == 0
 
 
+def test_a_padded_level_is_at_debug(collected):
+    """`%-6p` writes two spaces after DEBUG; the parser reads such lines."""
+    collected.read(DEBUG.replace(b" DEBUG ", b" DEBUG  "))
+
+    assert collected.since() == 1_000
+
+
 def test_the_metric_is_the_first_of_the_lines_at_debug_until_a_minute_has_none(collected):
     collected.read(INFO, DEBUG)
     collected.now += OFF_AFTER_S
