@@ -1,5 +1,6 @@
 """Typed settings: one TOML file per deployment, read once in `main`."""
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
 KEY_CHARS = 32
+USER_INFO = re.compile(r"(?:[^:/?#]*://)?[^/?#]*@")  # `urlsplit` shows the password in some of its errors
 
 FORMER_LOGINS = (
     ("telemetry", "client_options", "security"),
@@ -52,6 +54,18 @@ class ScrapedEndpoint:
     node: str
     ca_file: str = ""  # "": trust the system's certificate authorities
     bearer_token_file: str = ""
+
+    def __post_init__(self) -> None:
+        """
+        Check that the URL has no user info, which would be in the log.
+
+        Raises:
+            ValueError: it has; the message does not show it.
+
+        """
+        if USER_INFO.match(self.url):
+            message = "url has a password: it belongs in a file; only bearer_token_file is supported"
+            raise ValueError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

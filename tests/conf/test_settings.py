@@ -50,6 +50,33 @@ def test_a_bad_setting_is_named(tmp_path, written, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://ann:hunter2@b:7071/metrics",
+        "https://:hunter2@b",
+        "http://ann@b",
+        "ann:hunter2@b:7071",
+        "http://ann:hunter2\u2100@b",  # `urlsplit` shows it in an error
+    ],
+)
+def test_a_password_in_the_url_of_an_endpoint_is_refused_and_not_shown(tmp_path, url):
+    path = tmp_path / "my.toml"
+    path.write_text(f"[collector]\nendpoints = [{{ url = '{url}', node = 'broker-1' }}]")
+
+    with pytest.raises(ValueError, match=r"\[\[collector.endpoints\]\] 1: url has a password") as error:
+        Settings.load(path)
+
+    assert "hunter2" not in str(error.value)
+
+
+def test_an_at_sign_of_a_path_is_no_user(tmp_path):
+    url = "http://b:7071/metrics@a?of=b@c"
+    (tmp_path / "a.toml").write_text(f"[collector]\nendpoints = [{{ url = '{url}', node = 'broker-1' }}]")
+
+    assert Settings.load(tmp_path / "a.toml").collector.endpoints[0].url == url
+
+
 def test_the_last_file_wins_key_by_key(tmp_path):
     (tmp_path / "a.toml").write_text("[warehouse]\nroot = 'a'\ncheckpoints = 'a'")
     (tmp_path / "b.toml").write_text("[warehouse]\nroot = 'b'")

@@ -63,7 +63,7 @@ PAGE = (
     b'instance="canary-host:9404",remote="203.0.113.7",client="canary-client",server="canary-host"} 1\n'
 )
 (SOURCE,) = sources_of(
-    [ScrapedEndpoint(url="http://canary-user:x@canary-host:9404/metrics?of=203.0.113.7", node="broker-1")]
+    [ScrapedEndpoint(url="http://canary-host:9404/metrics?of=203.0.113.7&user=canary-user", node="broker-1")]
 )
 RUN = [
     *perf_lines.LINES,
