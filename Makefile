@@ -138,11 +138,12 @@ locks: ## resolve conf/locks again; needs `uv`; existing pins stay if they still
 bench: $(VENV)/.dev setup ## measure the pipeline and its baselines, write docs/performance.md (hours)
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
-clean: ## stop the lab, remove its brokers and build files; keep downloads, warehouses, positions and other state
+clean: ## stop the lab, remove its brokers and build files; keep reports, downloads, warehouses and other state
 	for lab in .state/lab .state/demo/lab; do \
 	  [ ! -x $(BIN)/plumbline ] || [ ! -f $$lab/lab.json ] || $(BIN)/plumbline lab stop --state $$lab || exit; \
+	  [ ! -d $$lab ] || find -H $$lab -mindepth 1 -maxdepth 1 ! -name truth -exec rm -rf {} + || exit; \
 	done
-	rm -rf .state/lab .state/demo/lab build metastore_db derby.log
+	rm -rf build metastore_db derby.log
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)

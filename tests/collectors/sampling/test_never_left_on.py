@@ -309,7 +309,8 @@ def test_make_clean_deletes_no_data(tmp_path):
         "perf-test",
     ]
     kept += ["demo/warehouse", "demo/checkpoints", "demo/collector", "reports"]
-    for name in (*kept, "lab/broker-1", "demo/lab/broker-1"):
+    kept += ["lab/truth", "demo/lab/truth"]
+    for name in (*kept, "lab/broker-1", "lab/.hidden", "demo/lab/broker-1"):
         (tmp_path / ".state" / name).mkdir(parents=True)
         (tmp_path / ".state" / name / "file").write_text("x")
     (tmp_path / "Makefile").write_bytes((PROJECT / "Makefile").read_bytes())
@@ -325,7 +326,8 @@ def test_make_clean_deletes_no_data(tmp_path):
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "stopped").read_text() == "lab stop --state .state/demo/lab\n"
     assert [name for name in kept if not (tmp_path / ".state" / name / "file").exists()] == []
-    assert not (tmp_path / ".state" / "lab").exists()
+    labs = [tmp_path / ".state" / "lab", tmp_path / ".state" / "demo" / "lab"]
+    assert [[child.name for child in lab.iterdir()] for lab in labs] == [["truth"], ["truth"]]
     assert (tmp_path / "spark-warehouse").exists()
 
 
