@@ -27,7 +27,7 @@ WORST = f"""
 
 _NEAR = "cluster = $cluster AND logged_at >= $since AND logged_at < $until"
 _CONDITIONS = {
-    REQUESTS: f"{_NEAR} AND broker_id = $leader AND (api = 'PRODUCE' OR kind = 'follower')",
+    REQUESTS: f"{_NEAR} AND broker_id = $leader",
     CLIENT_EVENTS: f"{_NEAR} AND destination_id = $leader",
     ISR_CHANGES: f"{_NEAR} AND leader_id = $leader",
     TOPICS: "cluster = $cluster",

@@ -2,6 +2,7 @@
 
 from schemas.silver.listeners import CLIENT, FOLLOWER, LISTENERS
 from schemas.silver.topics import TOPICS
+from transforms.errors import NEW_LEADER_ELECTED, NO_ERROR
 from transforms.gold.build import Silver, Touch
 from transforms.sql import connect, text
 from transforms.windows import HOUR_S, Reach
@@ -10,12 +11,6 @@ TOPICS_COLUMNS = ("cluster", "topic_id", "topic_name", "seen_at")
 
 IS_OTHERS = "logged_at IS NOT NULL AND is_own_traffic IS DISTINCT FROM true"
 """The condition of lines with an instant that are not Plumbline's own traffic."""
-
-NO_ERROR = 0
-NOT_LEADER = 6
-"""NOT_LEADER_OR_FOLLOWER."""
-NEW_LEADER_ELECTED = 108
-"""The controller's error for an accepted ISR change that moves a partition away from its leader."""
 
 IS_SERVED = f"{IS_OTHERS} AND coalesce(error_code, {NO_ERROR}) = {NO_ERROR}"
 """The condition of a fetch that was served; the text form of a line has no error code."""

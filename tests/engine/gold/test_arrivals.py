@@ -12,8 +12,9 @@ from schemas.silver.metrics import METRIC_SAMPLES
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.redirect_rows import AT, lookup, request
+from transforms.errors import NOT_LEADER
 from transforms.gold.builds import BUILDS
-from transforms.gold.leader_redirect.client_tries import FENCED_EPOCH, NOT_LEADER
+from transforms.gold.leader_redirect.client_tries import FENCED_EPOCH
 
 NOON, ALWAYS = int(AT.timestamp()), {"fetches_0", "leader_local_mean_1", "leader_redirect_4", "throttles_0"}
 PRODUCES = ALWAYS | {"partition_skew_0", "produce_held_0"}

@@ -3,27 +3,21 @@
 import gc
 import threading
 import weakref
-from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from werkzeug.security import generate_password_hash
 
 from answers.answer import Answer, Headline, Section, Sentences
 from answers.data_quality import counts
-from answers.fetches.slowest import slowest
-from answers.gold.reader import LARGE, SETTINGS, GoldReader, QueryBoundError, QueryBounds
+from answers.gold.reader import SETTINGS, GoldReader, QueryBoundError, QueryBounds
 from answers.gold.result_cache import ResultCache
-from answers.incidents.found import incidents
 from answers.listing import MOST_LISTED
 from answers.matching import answered
 from answers.questions import QUESTIONS
-from schemas.silver.requests import REQUESTS
 from serving.dashboard.app import MOST_EARLY, _stay, make
 from serving.dashboard.app import made as page_made
-from serving.dashboard.filters import Filters, filters_of
+from serving.dashboard.filters import filters_of
 from serving.dashboard.render import EXPORT, Links, page
 from serving.dashboard.request import DashboardRequest
 from serving.dashboard.users import Users
@@ -439,89 +433,3 @@ def test_nothing_is_read_for_a_user_who_has_not_logged_in(made, monkeypatch):
 
     assert refused.status_code == 401
     assert not begun.wait(0.5)
-
-
-def test_an_open_tab_does_not_read_silver_again_at_each_commit(tmp_path, monkeypatch):
-    """Each commit gives gold another newest window and silver more files."""
-    root = made_gold.warehouse(tmp_path / "warehouse")
-    gold = GoldReader.of_warehouse(root, QueryBounds())
-    reads, fetched = [], GoldReader.fetched
-
-    def counted(self, query, used):
-        reads.extend(["silver"] * ("silver.requests" in query))
-        return fetched(self, query, used)
-
-    monkeypatch.setattr(GoldReader, "fetched", counted)
-    selection = DashboardRequest(gold, Filters(cluster="east", follower=3, leader=1)).selection
-    minute = selection.until.replace(second=0)
-
-    for seconds in (0, 10, 20, 50):
-        made_gold.write(root, REQUESTS, [])
-        slowest(replace(selection, until=minute + timedelta(seconds=seconds)), (3, 1))
-    first = len(reads)
-    slowest(replace(selection, until=minute + timedelta(seconds=70)), (3, 1))
-
-    assert selection.is_following
-    assert (first, len(reads)) == (1, 2)
-
-
-@pytest.mark.parametrize("name", ["produce", "slow-links", "throttles", "lookups", "incident"])
-def test_no_page_reads_large_tables_of_silver_again_at_each_commit(made, monkeypatch, name):
-    gold, queries, run = GoldReader.of_warehouse(made, QueryBounds()), Counter(), GoldReader._run
-
-    def counted(self, db, query, *more):
-        queries.update([query] * any(table in query for table in LARGE))
-        return run(self, db, query, *more)
-
-    monkeypatch.setattr(GoldReader, "_run", counted)
-    request = DashboardRequest(gold, Filters(cluster="east"))
-    culprits = [row["incident"] for row in incidents(request.selection) if row["kind"] == "culprit"]
-    selection = replace(request.selection, incident=culprits[0])
-    minute = selection.until.replace(second=0)
-    queries.clear()
-
-    for seconds in (1, 10, 20, 50):
-        answer = answered(QUESTION_OF[name], replace(selection, until=minute + timedelta(seconds=seconds)))
-        assert answer.sections
-
-    assert selection.is_following
-    assert set(queries.values()) == {1}
-
-
-@pytest.mark.parametrize("name", ["produce", "incident"])
-def test_a_leader_with_too_many_requests_leaves_out_no_more_than_their_list(made, monkeypatch, name):
-    gold, arrow = GoldReader.of_warehouse(made, QueryBounds()), GoldReader.arrow
-
-    def exceeded(self, query, used):
-        if "silver.requests" in query:
-            raise QueryBoundError(query)
-        return arrow(self, query, used)
-
-    request = DashboardRequest(gold, Filters(cluster="east"))
-    culprits = [row["incident"] for row in incidents(request.selection) if row["kind"] == "culprit"]
-    selection = replace(request.selection, incident=culprits[0])
-    whole = answered(QUESTION_OF[name], selection)
-    names = {section.name for section in whole.sections}
-    monkeypatch.setattr(GoldReader, "arrow", exceeded)
-    other = DashboardRequest(GoldReader.of_warehouse(made, QueryBounds()), request.filters)
-
-    answer = answered(QUESTION_OF[name], replace(other.selection, incident=culprits[0]))
-
-    assert names - {section.name for section in answer.sections} <= {"held-clients"}
-    assert "many requests" in str([answer.headline.evidence, [section.lead for section in answer.sections]])
-
-
-@pytest.mark.parametrize(("silver_s", "reads"), [(0.0, 2), (60.0, 1)])
-def test_silver_is_read_again_after_a_while(made, monkeypatch, silver_s, reads):
-    gold, texts, fetched = (
-        GoldReader.of_warehouse(made, QueryBounds(silver_s=silver_s)),
-        [],
-        GoldReader.fetched,
-    )
-    monkeypatch.setattr(
-        GoldReader, "fetched", lambda self, query, used: (texts.append(query), fetched(self, query, used))[1]
-    )
-    query = "SELECT count(*) AS n FROM silver.requests"
-
-    assert gold.rows(query) == gold.rows(query)
-    assert len(texts) == reads

@@ -101,7 +101,7 @@ def test_a_fetch_of_the_metadata_topic_that_the_controller_refused_does_not_coun
 
 @pytest.mark.parametrize(("code", "kinds"), [(70, [DISCONNECT]), (0, [])])
 def test_a_fetch_that_was_refused_is_no_sign_of_life(code, kinds):
-    """Whoever sends the replica id of a dead broker with an unknown session gets error 70."""
+    """A client that sends the id of a dead broker with an unknown session gets error 70."""
     lines = [redirect_rows.request(ms, 1) for ms in range(0, 3_001, 500)]
     lines.append(redirect_rows.request(12_101, 2))
     fetch = {"api": "FETCH", "kind": "follower", "follower_id": 1, "client_id": "mallory", "error_code": code}

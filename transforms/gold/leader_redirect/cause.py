@@ -1,6 +1,6 @@
 """Context of a leader redirect: metadata lookups, start of the new leader, requester of the move, as SQL."""
 
-from transforms.gold.entries import NO_ERROR
+from transforms.errors import NO_ERROR
 
 FOUND_WITHIN_S = 60
 """The maximum duration of an event. A longer one has no end."""

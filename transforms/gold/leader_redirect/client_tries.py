@@ -1,6 +1,7 @@
 """Client requests by partition and their results, one row per try, as SQL."""
 
-from transforms.gold.entries import IS_OTHERS, NO_ERROR, NOT_LEADER, entries
+from transforms.errors import NO_ERROR, NOT_LEADER
+from transforms.gold.entries import IS_OTHERS, entries
 
 FENCED_EPOCH = 74
 LOST = (NOT_LEADER, FENCED_EPOCH)

@@ -2,7 +2,8 @@
 
 from duckdb import DuckDBPyConnection
 
-from transforms.gold.entries import IS_OTHERS, NO_ERROR, entries
+from transforms.errors import NO_ERROR
+from transforms.gold.entries import IS_OTHERS, entries
 from transforms.gold.runs.of_client import with_run
 from transforms.gold.unanswered import limit_unanswered
 from transforms.sql import window_s

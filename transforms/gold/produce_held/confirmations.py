@@ -6,7 +6,8 @@ high watermark and completes the waiting PRODUCE (Kafka 4.3: `Partition.fetchRec
 the wait ends while the releasing FETCH is handled. Both lines are from one log, so no clocks are compared.
 """
 
-from transforms.gold.entries import NO_ERROR, named
+from transforms.errors import NO_ERROR
+from transforms.gold.entries import named
 from transforms.sql import window_s
 
 FINE_US, COARSE_US = 1000, 2000

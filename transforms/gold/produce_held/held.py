@@ -9,13 +9,12 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
+from transforms.errors import NO_ERROR, NOT_LEADER
 from transforms.gold.build import Silver
 from transforms.gold.clients import OTHERS
 from transforms.gold.entries import (
     IS_ACCEPTED,
     IS_OTHERS,
-    NO_ERROR,
-    NOT_LEADER,
     TOPICS_COLUMNS,
     is_follower,
     named,

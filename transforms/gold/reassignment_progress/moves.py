@@ -1,6 +1,7 @@
 """Moves of replicas (KIP-455), as SQL: the requested targets, the copies they need, and their ends."""
 
-from transforms.gold.entries import IS_ACCEPTED, NO_ERROR, named
+from transforms.errors import NO_ERROR
+from transforms.gold.entries import IS_ACCEPTED, named
 
 CALL_S = 30
 """The maximum time between the lines of a forwarded request at the broker and at the controller."""

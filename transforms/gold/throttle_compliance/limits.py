@@ -1,4 +1,4 @@
-"""The rate limits in force and the throttled replicas over time, from config changes (KIP-73)."""
+"""The rate limits in force and the throttled replicas over time, from applied config changes (KIP-73)."""
 
 from collections.abc import Iterable
 from itertools import groupby, zip_longest
@@ -13,9 +13,6 @@ from transforms.throttle_configs import LISTS, RATES, UNLIMITED
 
 DIRECTION = "split_part(config, '.', 1)"
 """The direction that a config throttles."""
-
-IS_APPLIED = "is_applied IS DISTINCT FROM false AND logged_at IS NOT NULL"
-"""The condition of changes that took effect; one without a logged answer counts as applied."""
 
 _OF_LIST = ("cluster", "topic", "direction")
 _ORDER = ("logged_us", "position", "operation", "replicas", "is_wildcard")
@@ -44,7 +41,7 @@ def limits() -> str:
             SELECT
                 cluster, resource_name, {integer("resource_name")} AS broker_id, {DIRECTION} AS direction,
                 position, epoch_us(logged_at) AS limited_from_us, {{'bytes_per_s': {rate}}} AS rate
-            FROM throttle_changes WHERE resource = 'broker' AND config IN {RATES} AND {IS_APPLIED}
+            FROM throttle_changes WHERE resource = 'broker' AND config IN {RATES}
         ),
         changed AS (
             SELECT *, rate AS own, NULL AS of_all FROM rates WHERE resource_name IS NOT NULL
@@ -106,7 +103,7 @@ def news() -> str:
                 cluster, resource_name AS topic, {DIRECTION} AS direction, epoch_us(logged_at) AS logged_us,
                 position, operation, replicas, is_wildcard,
                 coalesce(operation IN ('set', 'delete'), false) AS replaces
-            FROM throttle_changes WHERE resource = 'topic' AND config IN {LISTS} AND {IS_APPLIED}
+            FROM throttle_changes WHERE resource = 'topic' AND config IN {LISTS}
         ),
         by_topic AS (
             SELECT * FROM changes WHERE topic IS NOT NULL

@@ -11,8 +11,11 @@ CHANGES_COLUMNS = (
     *("is_wildcard", "is_applied", "told_by", "logged_at", "position"),
 )
 
-IS_APPLIED = pc.field("is_applied").is_null() | pc.field("is_applied")
-"""The condition of changes that took effect; clients without rights send as many others as they like."""
+IS_APPLIED = pc.field("logged_at").is_valid() & (pc.field("is_applied").is_null() | pc.field("is_applied"))
+"""
+The condition of changes that took effect; one without a logged answer counts as applied. Others are not read,
+because a client without rights can send any number.
+"""
 
 _SETTING = f"hash({', '.join(CHANGES_COLUMNS[1:8])})"
 """A number of 64 bits for a setting, because its comparison takes a fifth of the time."""

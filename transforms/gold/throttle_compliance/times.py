@@ -1,7 +1,5 @@
 """The times with a throttle or a move, as SQL. Windows outside them have no rows about throttles."""
 
-from transforms.gold.throttle_compliance.limits import IS_APPLIED
-
 PROGRESS_COLUMNS = ("cluster", "moved_at", "source_id", "destination_id", "window_start", "ended_at")
 
 
@@ -16,7 +14,7 @@ def times_on() -> str:
         WITH settings AS (
             SELECT operation, epoch_us(logged_at) AS since_us, lead(epoch_us(logged_at))
                 OVER (PARTITION BY {key} ORDER BY logged_at, position, operation) AS until_us
-            FROM throttle_changes WHERE {IS_APPLIED}
+            FROM throttle_changes
         ),
         by_pair AS (
             SELECT

@@ -9,6 +9,7 @@ error is None.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from transforms.errors import NEW_LEADER_ELECTED, NO_ERROR
 from transforms.parse.columns import ORIGIN, OriginColumns, row_type
 from transforms.parse.requests.documents import RequestHeader
 from transforms.parse.throttles import ThrottleChange, rate, replicas, wildcard
@@ -25,8 +26,8 @@ OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 MOST_REFUSED = 10
 """The most refused entries of a request with a row; a client without rights can send any number."""
 
-ACCEPTED = (None, 0, 108)
-"""No response, no error, NEW_LEADER_ELECTED (the ISR change moves a partition away from its leader)."""
+ACCEPTED = (None, NO_ERROR, NEW_LEADER_ELECTED)
+"""The errors of entries that took effect; None without a logged response."""
 
 LineColumns = tuple[str | None, int | None, int | None, int | None]
 """The columns of `schemas.silver.throttles.LINE`: the broker that logged a request, and the instant."""
