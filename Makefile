@@ -60,7 +60,7 @@ others:
 measures:
 	set -o pipefail; $(BIN)/pytest tests/live -m "measures and not faults" $(ARGS) | sed -u 's/^/measures: /'
 
-faults: $(VENV)/.dev lab ## inject 290 faults, two at once, write docs/faults.md (hours, resumes; needs root; ARGS=--short: a few kills)
+faults: $(VENV)/.dev lab ## inject 291 faults, two at once, write docs/faults.md (hours, resumes; needs root; ARGS=--short: a few kills)
 	$(BIN)/python -m benchmarks.faults.campaign $(ARGS)
 
 nemesis: $(VENV)/.dev setup ## overlap random faults of all kinds, add the run to docs/faults.md (2 hours; needs root; ARGS="--for 10m")

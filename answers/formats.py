@@ -75,6 +75,18 @@ def instant(value: datetime | None) -> str:
     return NONE if value is None else iso(value).replace("T", " ").split(".")[0].removesuffix("Z")
 
 
+def age(seconds: float) -> str:
+    """
+    Return an age in the largest unit of which there are at least two.
+
+    >>> age(119), age(3600), age(2 * 3600), age(2 * 86400)
+    ('119 s', '60 min', '2 h', '2 days')
+    """
+    units = (("days", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    name, size = next((one for one in units if seconds >= 2 * one[1]), units[-1])
+    return f"{int(seconds / size):,} {name}"
+
+
 def count(value: float | None) -> str:
     """Return a count with separated thousands."""
     return NONE if value is None else f"{value:,.0f}"

@@ -18,7 +18,8 @@ def settings_of(conf: list[Path]) -> Settings:
     try:
         settings = Settings.load(*conf)
     except (OSError, ValueError) as error:
-        message = f"{error}; give a settings file, as in --conf my.toml"
+        hint = "" if conf else "; give a settings file, as in --conf my.toml"
+        message = f"{error}{hint}"
         raise WrongUseError(message) from error
     root = settings.warehouse_root
     if not root.is_dir():

@@ -1,10 +1,10 @@
 """What gold has of a cluster: the oldest and the newest window, and the values of filters."""
 
 from collections.abc import Callable, Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from answers.formats import instant
+from answers.formats import age, instant
 from answers.gold.edges import edges_of_clusters
 from answers.gold.reader import GoldReader
 from answers.gold.relations import LAST
@@ -54,6 +54,13 @@ def edges(gold: GoldReader, cluster: str | None) -> Row:
     """Return the `oldest` and the `newest` window of a cluster; None without windows."""
     rows = (row for row in edges_of_clusters(gold) if row["cluster"] == cluster)
     return next(rows, {"oldest": None, "newest": None, "has_future": False})
+
+
+def newest_window(newest: datetime | None, now: datetime) -> str:
+    """Return in words when the newest window began: "is" and "open" in an answer mean then, not now."""
+    if newest is None:
+        return "no window yet"
+    return f"newest window {instant(newest)} UTC, {age((now - newest.astimezone(UTC)).total_seconds())} ago"
 
 
 def too_late(selection: GoldSelection) -> str:

@@ -4,6 +4,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from answers.answer import Answer, Question
+from answers.gold import contents
 from answers.gold.relations import FIRST, LAST
 from answers.gold.selection import GoldSelection
 from answers.listing import Listed
@@ -44,6 +45,7 @@ def answer_of(question: Question, selection: GoldSelection) -> Row:
         "cluster": selection.cluster,
         "since": None if selection.since == FIRST else plain(selection.since),
         "until": None if selection.until == LAST else plain(selection.until),
+        "newest_window": plain(contents.edges(selection.gold, selection.cluster)["newest"]),
         "verdict": answer.headline.as_row(),
         "tables": {listed.listing.name.replace("-", "_"): _table(listed) for listed in answer.tables},
         "missing": _missing(answer),

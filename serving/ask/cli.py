@@ -1,5 +1,6 @@
 """`plumbline ask`: one question, answered at the terminal or as JSON."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +47,7 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     """
     interrupt_on_signals()
     # Imported here, so that `--help` does not wait for these modules.
+    from answers.gold import contents  # noqa: PLC0415
     from answers.matching import answered  # noqa: PLC0415
     from serving.ask.answering import answer_of  # noqa: PLC0415
     from serving.ask.request import question_and_selection  # noqa: PLC0415
@@ -68,6 +70,8 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
         if as_json:
             typer.echo(as_text(answer_of(chosen, selection)), nl=False)
             return
+        newest = contents.edges(selection.gold, selection.cluster)["newest"]
+        typer.echo(f"({contents.newest_window(newest, datetime.now(UTC))})")
         for line in answer_lines(answered(chosen, selection)):
             typer.echo(line)
     except WrongUseError as error:

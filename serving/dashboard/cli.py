@@ -9,9 +9,9 @@ import typer
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.http_hosts import LOOPBACK, LOOPBACKS, names_of
 from conf.instants import UNITS_S, seconds_of
-from conf.settings import Settings
 from conf.signals import interrupt_on_signals
 from conf.warehouse_format import check_format
+from serving.settings import settings_of
 
 
 def dashboard(  # noqa: PLR0913 (the options of a command)
@@ -77,7 +77,6 @@ def _serve(root: Path, place: Listening, reach: timedelta) -> None:
     from serving.dashboard.users import Users, UsersError  # noqa: PLC0415
 
     host, port = place.host, place.port
-    check_format(root)
     try:
         users = Users.of_file(place.users) if place.users else None
         app = make(GoldReader.of_warehouse(root, QueryBounds()), names_of(host, place.names), reach, users)
@@ -103,12 +102,12 @@ def _serve(root: Path, place: Listening, reach: timedelta) -> None:
 def _root(conf: list[Path], warehouse: Path | None) -> Path:
     if bool(conf) == (warehouse is not None):
         _wrong_use("give either --conf FILE or --warehouse DIR")
-    if warehouse is not None:
-        return warehouse.resolve()
-    try:
-        return Settings.load(*conf).warehouse_root
-    except (ValueError, OSError) as error:
-        _wrong_use(str(error))
+    if warehouse is None:
+        return settings_of(conf).warehouse_root
+    if not warehouse.is_dir():
+        _wrong_use(f"no folder {warehouse}: --warehouse names the folder of a warehouse")
+    check_format(warehouse)
+    return warehouse.resolve()
 
 
 def _wrong_use(message: str) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from dash import dcc, html
@@ -12,7 +12,7 @@ from answers.answer import Question
 from answers.data_quality import counts as data_quality
 from answers.data_quality.counts import freshness
 from answers.data_quality.losses import losses
-from answers.formats import count, plain
+from answers.formats import age, count, plain
 from answers.gold import contents
 from answers.questions import QUESTIONS
 from answers.runs import comparisons as run_comparisons
@@ -87,13 +87,14 @@ def fresh(request: DashboardRequest, now: datetime) -> list[Component]:
     """Return how fresh the data is, and whether every line is accounted for."""
     quality = data_quality.by_source(request.selection)
     rows, newest = freshness(quality), request.edges["newest"]
-    parts = [html.B(request.cluster or "no cluster"), html.Span(_newest(newest, now)), *_fixed(request)]
+    shown = contents.newest_window(newest, now)
+    parts = [html.B(request.cluster or "no cluster"), html.Span(shown), *_fixed(request)]
     if rows:
         silent = [row for row in rows if row["kind"] in STEADY and (row["behind_s"] or 0) > STALE_S]
         read, kept_out = (sum(row[name] or 0 for row in rows) for name in ("lines_read", "quarantined"))
         parts.append(html.Span(f"{count(read)} lines read, {count(kept_out)} quarantined"))
         if silent:
-            names = ", ".join(f"{row['node']} ({row['kind']}) {row['behind_s']:,.0f} s" for row in silent)
+            names = ", ".join(f"{row['node']} ({row['kind']}) {age(row['behind_s'])}" for row in silent)
             parts.append(html.Span(f"late: {names}", className="bad"))
         balanced = all(row["is_balanced"] is not False for row in quality)
         words, mood = ("every line accounted for", "good") if balanced else ("counts do not add up", "bad")
@@ -187,11 +188,3 @@ def matches(request: DashboardRequest, like: str | None) -> list[dict[str, Any]]
 def _id_of(of: dict[str, str]) -> str:
     """Return the id in the document of a component with a pattern id, as Dash writes it."""
     return "{" + ",".join(f'"{name}":"{of[name]}"' for name in sorted(of)) + "}"
-
-
-def _newest(newest: datetime | None, now: datetime) -> str:
-    if newest is None:
-        return "no window yet"
-    age_s = (now - newest.astimezone(UTC)).total_seconds()
-    ago = f"{age_s:,.0f} s" if age_s < 120 else f"{age_s / 60:,.0f} min"  # noqa: PLR2004 (two minutes)
-    return f"newest window {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, {ago} ago"

@@ -24,7 +24,9 @@ def export(
         list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True, dir_okay=False)
     ] = None,
     *,
-    port: Annotated[int | None, typer.Option(help="Instead of [export] port; 0 is a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Instead of [export] port; 0 is a free one.")
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; there is no authentication.")] = LOOPBACK,
     name: Annotated[
         list[str] | None,
@@ -35,7 +37,8 @@ def export(
     """
     Serve gold as Prometheus metrics; their meaning: docs/prometheus-export.md.
 
-    Ctrl-C ends it. For example:
+    Ctrl-C ends it (exit code 0). Exit code 1: the port is taken. Exit code 2: wrong settings, or no gold.
+    For example:
 
         plumbline export --conf my.toml
 

@@ -40,12 +40,22 @@ def test_every_question_is_answered_as_json_and_for_a_terminal(conf, question):
     assert max(len(line) for line in lines if not line.startswith("   ")) <= WIDTH  # but for commands
     assert content["question"] == question.name
     assert set(content) == {
-        *("schema_version", "question", "cluster", "since", "until", "verdict", "tables", "missing")
+        *("schema_version", "question", "cluster", "since", "until", "newest_window"),
+        *("verdict", "tables", "missing"),
     }
     assert content["tables"] or content["missing"]
     for table in content["tables"].values():
         assert 0 < len(table["rows"]) <= table["rows_in_all"]
         assert not [name for row in table["rows"] for name in row if name.endswith("_hist")]
+
+
+def test_answer_begins_with_the_age_of_the_data(conf):
+    """The verdict says "is" and "open" of the newest window, which may be days old."""
+    newest = json.loads(run(conf, "slow-links", "--json").stdout)["newest_window"]
+    first = run(conf, "slow-links").stdout.splitlines()[0]
+
+    assert newest == "2026-11-21T11:04:50Z"
+    assert re.fullmatch(r"\(newest window 2026-11-21 11:04:50 UTC, \d+ (days|h) ago\)", first)
 
 
 def test_rows_are_those_of_the_filters(conf):

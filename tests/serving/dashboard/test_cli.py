@@ -68,7 +68,7 @@ def test_a_request_for_another_name_gets_nothing(address):
         ((), "give either --conf FILE or --warehouse DIR"),
         (("--conf", "a.toml", "--warehouse", "b"), "give either --conf FILE or --warehouse DIR"),
         (("--conf", "missing.toml"), "missing.toml"),
-        (("--warehouse", "nowhere"), "plumbline build-gold"),
+        (("--warehouse", "nowhere"), "no folder nowhere"),
         (("--warehouse", "nowhere", "--since", "week"), "--since 'week' is not a duration"),
     ],
 )
@@ -87,7 +87,7 @@ def test_pages_look_back_as_far_as_since_says(monkeypatch, options, days):
     reaches = []
     monkeypatch.setattr("serving.dashboard.cli._serve", lambda _root, _place, reach: reaches.append(reach))
 
-    run("--warehouse", "w", *options)
+    run("--warehouse", ".", *options)
 
     assert reaches == [timedelta(days=days)]
 
