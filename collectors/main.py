@@ -27,6 +27,7 @@ from collectors.meters import CollectorMeters
 from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrapers import start_scrapers
 from conf.exit_codes import HeldError, WrongUseError
+from conf.host_clock import ended_when_set_back
 from conf.metrics_endpoint import metrics_endpoint
 from conf.private_folder import make_private
 from conf.progress import Progress
@@ -80,7 +81,12 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
         message = f"another collector works in {state}; stop it, or give this one its own state folder"
         raise HeldError(message) from error
     meters, port = CollectorMeters(), collector.metrics_port
-    with lock, metrics_endpoint(meters.registry, port, PORT_SETTING) as url, Progress() as progress:
+    with (
+        lock,
+        ended_when_set_back("collect"),
+        metrics_endpoint(meters.registry, port, PORT_SETTING) as url,
+        Progress() as progress,
+    ):
         progress.say(f"metrics: {url}")
         publisher = Publisher(settings.telemetry, collector, stop, once=once)
         collection = _Collection(collector, publisher, meters, progress, stop, is_first_run=is_first_run)

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.exit_codes import ExitCode, WrongUseError
+from conf.host_clock import ended_when_set_back
 from conf.instants import SINCE_HELP, time_range
 from conf.private_folder import make_private
 from conf.progress import Progress
@@ -81,6 +82,7 @@ def build_gold(
             stopped=STOPPED,
             stopped_code=0 if follow else ExitCode.INTERRUPTED,
         ),
+        ended_when_set_back("build_gold"),
         lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
     ):
         make_private(Path(settings.warehouse.checkpoints))

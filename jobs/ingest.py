@@ -27,6 +27,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.exit_codes import CommandError
+from conf.host_clock import ended_when_set_back
 from conf.metrics_endpoint import metrics_endpoint
 from conf.private_folder import make_private
 from conf.progress import Progress
@@ -112,6 +113,7 @@ def ingest(
     stop_on_signals(stop)
     with (
         job("ingest", settings, progress),
+        ended_when_set_back("ingest"),
         lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
         metrics_endpoint(meters.registry, settings.ingest.metrics_port, PORT_SETTING) as url,
         progress,

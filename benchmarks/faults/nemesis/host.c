@@ -2,6 +2,7 @@
  * A library to preload: a host whose clock steps and whose disk is slow, while its processes run. HOST_CONTROL names
  * a file of two 64-bit numbers: nanoseconds to add to the system clock, and microseconds that each fsync takes longer.
  * Monotonic clocks and the times of files are those of the machine.
+ * A C11 wait (librdkafka) that began ahead lasts until this machine's clock is there, as after a step back of a host.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

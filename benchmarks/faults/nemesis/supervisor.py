@@ -39,6 +39,7 @@ MAY_END: dict[FaultKind, tuple[tuple[str, int, str], ...]] = {
         (MAINTAIN, FAILED, " failed: the disk is full: "),
     ),
     FaultKind.BROKER: ((INGEST, FAILED, f"^ingest stopped: .*({OF_KAFKA})"),),
+    FaultKind.CLOCK: ((f"{INGEST}|{GOLD}", FAILED, "stopped: the clock of this host was set back by "),),
     FaultKind.TORN: (
         *ONLY_INGEST_REPAIRS,
         (GOLD, FAILED, f"^build_gold stopped: ({READING})"),

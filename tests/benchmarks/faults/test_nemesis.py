@@ -106,6 +106,7 @@ def test_the_clock_of_a_host_steps_and_its_disk_slows_down_while_a_process_runs(
         process.stdin.close()
 
 
+SET_BACK = "{} stopped: the clock of this host was set back by 807,748 s, and Kafka's client or Spark"
 MISSING = "[DELTA_STREAMING_TRAILING_COMMIT_MISSING] Delta stream detected commits up to version 43"
 
 
@@ -118,6 +119,9 @@ MISSING = "[DELTA_STREAMING_TRAILING_COMMIT_MISSING] Delta stream detected commi
         ("ingest", 1, "ingest stopped: broker transport failure", [FaultKind.BROKER], True),
         ("ingest", 1, "ingest stopped: KeyError: 'cluster_id'", [FaultKind.BROKER], False),
         ("build-gold", 1, "build_gold stopped: broker transport failure", [FaultKind.BROKER], False),
+        ("ingest", 1, SET_BACK.format("ingest"), [FaultKind.CLOCK], True),
+        ("build-gold", 1, SET_BACK.format("build_gold"), [FaultKind.CLOCK], True),
+        ("ingest", 1, SET_BACK.format("ingest"), [FaultKind.BROKER], False),
         ("build-gold", 5, TORN, [FaultKind.POWER], True),
         ("build-gold", 5, TORN, [FaultKind.BROKER], False),
         ("build-gold", 5, "the state is odd", [FaultKind.POWER], False),
