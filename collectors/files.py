@@ -17,7 +17,7 @@ HEAD_BYTES, SEARCHED_BYTES = 64 * 1024, 16 * 1024 * 1024
 """A performance test shows at its head; a `server.log` may have other loggers for a long time."""
 
 
-NO_NODE = "no parent folder has a name that ends in a number; use --node PATTERN=ID"
+NO_NODE = "no parent folder has a name that ends in a number (other than a date); use --node PATTERN=ID"
 NOT_TELEMETRY = (
     "neither its name nor its content is that of a request log, client log, state-change log or perf test; "
     "saved scrapes must be named *.prom"
@@ -48,6 +48,10 @@ _PERF_TEST = re.compile(rb"^ *\{\"plumbline_run\"|\d records sent, [\d.,]+ recor
 """Output of a producer performance test. Its files can have any name, even `client-3.9.log`."""
 
 _ENDS_IN_A_NUMBER = re.compile(r"\d$")
+_ENDS_IN_A_DATE = re.compile(
+    r"(?<!\d)20\d\d([-_.]?)(0[1-9]|1[0-2])\1(0[1-9]|[12]\d|3[01])(?!\d)[-_.T]?(\d\d([-_.:]?\d\d){0,2})?Z?$"
+)
+"""A day, with or without a time: `logs-2026-11-29` is not the folder of broker 29."""
 
 
 class NoSuchFolderError(Exception):
@@ -82,7 +86,7 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> FoundFiles
 
     `nodes` maps glob patterns to nodes. A pattern is matched against the relative path, the file name and
     each folder name; the first match wins. Without a match, the node is the nearest folder whose name ends
-    in a number, up to and including `folder`.
+    in a number that is no date, up to and including `folder`.
 
     Raises:
         NoSuchFolderError: `folder` does not exist or is not a folder.
@@ -133,7 +137,7 @@ def _node_of(path: Path, folder: Path, nodes: Mapping[str, str]) -> str | None:
         if any(fnmatch(name, pattern) for name in (str(below), *below.parts)):
             return node
     names = (*reversed(below.parts[:-1]), folder.resolve().name)
-    return next((name for name in names if _ENDS_IN_A_NUMBER.search(name)), None)
+    return next((n for n in names if _ENDS_IN_A_NUMBER.search(n) and not _ENDS_IN_A_DATE.search(n)), None)
 
 
 def _kind_of(path: Path) -> tuple[Kind | None, str]:

@@ -5,7 +5,10 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
 
+from conf.exit_codes import WrongUseError
 from conf.http_hosts import LOOPBACK, answering, names_of
+
+LARGEST_PORT = 65_535
 
 
 @contextmanager
@@ -22,9 +25,13 @@ def metrics_endpoint(
     `names` are further names under which others reach the server (`http_hosts.is_own`).
 
     Raises:
+        WrongUseError: the port is no port; the message names the setting.
         OSError: the port is taken or the address is not of this machine; the message names the setting.
 
     """
+    if not 0 <= port <= LARGEST_PORT:
+        message = f"{setting} = {port}: must be a port, 0 to {LARGEST_PORT}"
+        raise WrongUseError(message)
     try:
         server, thread = start_http_server(port, addr=host, registry=registry)
     except OSError as error:

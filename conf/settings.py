@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from conf.documents import checked, read_toml
 from conf.exit_codes import WrongUseError
@@ -44,6 +45,18 @@ class TailedFile:
     kind: Literal["request-log", "client-log", "state-change"]  # names the topic and the parser
     node: str
     follow_links: bool = False  # also symlinks that lead out of the log's folder
+
+    def __post_init__(self) -> None:
+        """
+        Check that the node ends in the id of its broker: without it, each of its lines goes to quarantine.
+
+        Raises:
+            ValueError: it does not.
+
+        """
+        if not self.node[-1:].isdecimal():
+            message = f"node = {self.node!r}: must end in the broker's id, as in broker-1"
+            raise ValueError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +100,20 @@ class Collector:
     cluster_poll_interval_s: float = 30.0
     poll_interval_s: float = 0.2
     metrics_port: int = 0  # 0: the system picks a free port
+
+    def __post_init__(self) -> None:
+        """
+        Check the zone: with an unknown one, each line of local time goes to quarantine.
+
+        Raises:
+            ValueError: there is no such zone.
+
+        """
+        try:
+            ZoneInfo(self.time_zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            message = f"time_zone = {self.time_zone!r}: must be an IANA name, as in Europe/Berlin"
+            raise ValueError(message) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ from engine.streams.log import StreamLog
 from jobs.ingest import SILVER_LAYER
 from schemas.fields import Table
 from schemas.silver.not_kept import QUARANTINE
+from serving.settings import settings_of
 from transforms.frames import united
 
 RECORD = ["topic", "partition", "offset"]
@@ -68,7 +69,7 @@ def replay(
     interrupt_on_signals()
     progress = Progress()
     with wrong_use(progress):
-        settings = Settings.load(*(conf or ()))
+        settings = settings_of(conf or [])
         _ = settings.pseudonym_key
     root, timeout_s = settings.warehouse_root, settings.ingest.lease_timeout_s
     with (
@@ -125,6 +126,8 @@ def restore(
     rows in silver and skips them.
     """
     warehouse = settings.warehouse_root
+    if dry_run and not all(tables.exists(warehouse, table) for table in source.tables):
+        return Counter()
     for table in source.tables:
         tables.make(warehouse, table)
     raw = _raw_of_quarantine(spark, warehouse, source)

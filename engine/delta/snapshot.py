@@ -11,14 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from engine.delta import log_entries
 from engine.delta.datasets import dataset
+from engine.delta.log_state import entry
 from engine.delta.small_files import are_small, rows_of
-from schemas.delta_log import open_log
 from schemas.fields import Table
 from transforms.frames import frame_of
 from transforms.spans import MAX_SPANS, Span, within
@@ -94,13 +93,14 @@ class Snapshot:
         return self.all_rows([name]).read_all()[name]
 
     def added_since(self, spark: SparkSession, version: int | None) -> DataFrame:
-        """Return the rows of files added since `version`; all rows if it is None or no longer in the log."""
-        try:
-            before = open_log(self.where, version).file_uris() if version is not None else []
-        except DeltaError:
-            before = []
-        known = {file.rsplit("/", 1)[-1] for file in before}
-        return self._read(spark, [path for path in self.paths() if path.rsplit("/", 1)[-1] not in known])
+        """
+        Return the rows of files added since `version`; all rows if it is None or no longer in the log.
+
+        A file that only merges others counts if one of them was added since.
+        """
+        fresh = None if version is None else _added_between(self.where, version, self.version)
+        paths = self.paths()
+        return self._read(spark, paths if fresh is None else [path for path in paths if _name(path) in fresh])
 
     def arrow(
         self,
@@ -203,3 +203,21 @@ def _at(second: int) -> datetime:
 
 def _widened(span: Span, reach: Reach) -> Span:
     return Span(span.start - reach.lookback_s, span.end + reach.lookahead_s)
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _added_between(where: Path, version: int, newest: int) -> set[str] | None:
+    """Return the names of the files with rows added after a version; None if the log has lost an entry."""
+    fresh = set[str]()
+    for each in range(version + 1, newest + 1):
+        actions = entry(where / "_delta_log", each)
+        if actions is None:
+            return None
+        adds = [action["add"] for action in actions if "add" in action]
+        removed = {_name(action["remove"]["path"]) for action in actions if "remove" in action}
+        has_fresh = bool(fresh & removed)
+        fresh = (fresh - removed) | {_name(add["path"]) for add in adds if add["dataChange"] or has_fresh}
+    return fresh

@@ -100,8 +100,18 @@ JVM_OPTIONS_BY_APP = {
 """Options that replace the default ones, by application."""
 
 
+DIED = (
+    "Spark's JVM has died: it was killed, or ran out of memory ([spark] driver_memory); start the job again, "
+    "it continues from the last commit"
+)
+NOT_STARTED = (
+    "Spark's JVM did not start, and has printed why: install Java 17 or set JAVA_HOME, and check master and "
+    "driver_memory in [spark]"
+)
+
+
 class JvmGoneError(CommandError):
-    """The JVM of a session has died."""
+    """The JVM of a session has died, or did not start."""
 
 
 @contextmanager
@@ -120,11 +130,7 @@ def jvm_watched() -> Iterator[None]:
     except (Py4JError, ConnectionError, PySparkRuntimeError) as error:
         if isinstance(error, PySparkRuntimeError) and error.getErrorClass() != "JAVA_GATEWAY_EXITED":
             raise
-        message = (
-            "Spark's JVM has died: it was killed, or ran out of memory ([spark] driver_memory); start the "
-            "job again, it continues from the last commit"
-        )
-        raise JvmGoneError(message) from error
+        raise JvmGoneError(NOT_STARTED if isinstance(error, PySparkRuntimeError) else DIED) from error
 
 
 def spark_session(settings: Settings, app_name: str) -> SparkSession:

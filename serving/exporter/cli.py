@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 
 from answers.exported.gold import ExportedGold
 from answers.gold.reader import GoldReader, NoGoldError
-from conf.exit_codes import ExitCode
+from conf.exit_codes import ExitCode, WrongUseError, exit_code_of
 from conf.http_hosts import LOOPBACK, LOOPBACKS
 from conf.metrics_endpoint import metrics_endpoint
 from conf.settings import Settings
@@ -69,6 +69,6 @@ def export(
                 typer.echo("export: any host can read this port: there is no authentication", err=True)
             typer.echo(f"export: {url}", err=True)
             stop.wait()
-    except OSError as error:
+    except (WrongUseError, OSError) as error:
         typer.echo(f"export: {error}", err=True)
-        raise typer.Exit(ExitCode.FAILED) from error
+        raise typer.Exit(exit_code_of(error)) from error

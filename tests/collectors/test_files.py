@@ -80,6 +80,24 @@ def test_the_folder_itself_may_be_the_node(logs):
     assert [file.node for file in discover(logs.folder / "broker-1").understood] == ["broker-1"]
 
 
+@pytest.mark.parametrize("name", ["logs-2026-11-29", "logs.20261129", "2026-11-29T12-30", "2026_11_29_12"])
+def test_a_date_is_no_broker(logs, name):
+    logs(f"{name}/kafka-request.log")
+    logs(f"{name}/broker-1/kafka-request.log")
+
+    found = discover(logs.folder / name)
+
+    assert [file.node for file in found.understood] == ["broker-1"]
+    assert [reason for _, reason in found.not_understood] == [NO_NODE]
+
+
+@pytest.mark.parametrize("name", ["broker-1001", "kafka-0-2029", "b20261329", "rack-2026-31"])
+def test_a_number_that_is_no_date_is_a_broker(logs, name):
+    logs(f"{name}/kafka-request.log")
+
+    assert [file.node for file in discover(logs.folder).understood] == [name]
+
+
 def test_a_pattern_wins_over_the_folder(logs):
     logs("broker-3/kafka-request.log")
     logs("east/kafka-request.log")

@@ -7,6 +7,7 @@ import urllib3
 from prometheus_client import CollectorRegistry, Counter
 from urllib3.exceptions import HTTPError
 
+from conf.exit_codes import WrongUseError
 from conf.http_hosts import LOOPBACK
 from conf.metrics_endpoint import metrics_endpoint
 
@@ -29,6 +30,15 @@ def test_a_taken_port_is_an_error_that_names_the_setting():
             metrics_endpoint(CollectorRegistry(), port, "[export] port"),
         ):
             pass
+
+
+@pytest.mark.parametrize("port", [-5, 99_999])
+def test_what_is_no_port_is_an_error_that_names_the_setting(port):
+    with (
+        pytest.raises(WrongUseError, match=rf"^\[export\] port = {port}: must be a port, 0 to 65535$"),
+        metrics_endpoint(CollectorRegistry(), port, "[export] port"),
+    ):
+        pass
 
 
 def test_a_page_of_another_name_reads_no_metrics():

@@ -102,6 +102,23 @@ def test_a_dry_run_reports_what_it_would_do_and_writes_nothing(site):
     assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([], [0, 1, 2, 3])
 
 
+def test_a_dry_run_makes_no_table(spark, tmp_path):
+    settings = Settings(warehouse=WarehouseSettings(root=str(tmp_path)))
+
+    assert job.restore(spark, settings, SOURCE, dry_run=True) == Counter()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_a_warehouse_is_wrong_use_and_stays_as_it_is(tmp_path):
+    conf = tmp_path / "my.toml"
+    conf.write_text(f'[warehouse]\nroot = "{tmp_path}/lake"\n')
+
+    result = CliRunner().invoke(app, ["--conf", str(conf), "--dry-run"])
+
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [conf])
+    assert f"no warehouse at {tmp_path}/lake" in result.stderr
+
+
 def test_it_is_refused_while_the_ingest_writes(tmp_path):
     conf = tmp_path / "my.toml"
     conf.write_text(f'[warehouse]\nroot = "{tmp_path}"\n[ingest]\nlease_timeout_s = 0.1\n')
@@ -119,6 +136,7 @@ class Ingested:
     def __init__(self, root, monkeypatch):
         """Begin a batch but write none of its lines."""
         self.conf, self.restored = root / "my.toml", []
+        (root / "warehouse").mkdir()
         warehouse = f'[warehouse]\nroot = "{root}/warehouse"\ncheckpoints = "{root}/checkpoints"\n'
         self.conf.write_text(f"{warehouse}[ingest]\nlease_timeout_s = 0.1\n")
         self.log = StreamLog(checkpoint_of(Settings.load(self.conf), LINES))
@@ -197,7 +215,6 @@ def test_every_failure_is_reported_in_one_line(ingested, monkeypatch, error, cod
 
 def test_a_disk_that_is_full_at_the_start_is_reported_in_one_line(ingested):
     holder = ingested.log.folder.parent.parent / "warehouse" / "_maintenance.holder.json"
-    holder.parent.mkdir()
     holder.symlink_to("/dev/full")
 
     result = ingested.replay()

@@ -251,6 +251,36 @@ def test_rows_are_appended_without_spark_once_per_application_and_missing_column
     ]
 
 
+def lag_of(group):
+    return pa.table(
+        {"group": [group], "lag": [1], "at": [datetime(2026, 11, 21, tzinfo=UTC)]}, schema=arrow_schema(LAG)
+    )
+
+
+def test_rows_of_merged_files_are_new_only_if_one_of_the_files_is(spark, tmp_path):
+    def added_since(version):
+        rows = tables.snapshot(tmp_path, LAG).added_since(spark, version)
+        return sorted(row["group"] for row in rows.collect())
+
+    def merge():
+        DeltaTable(where).optimize.compact()
+
+    where = tables.path(tmp_path, LAG)
+    for group in ("a", "b"):
+        tables.append_rows(lag_of(group), tmp_path, LAG, txn_app_id=group)
+    checked = tables.snapshot(tmp_path, LAG).version
+    merge()
+    assert added_since(checked) == []
+    tables.append_rows(lag_of("c"), tmp_path, LAG, txn_app_id="c")
+    assert added_since(checked) == ["c"]
+    merge()
+    assert added_since(checked) == ["a", "b", "c"]
+    assert added_since(None) == ["a", "b", "c"]
+    DeltaTable(where).create_checkpoint()
+    entry_file(tmp_path / "silver" / LAG.name / "_delta_log", checked + 1).unlink()
+    assert added_since(checked) == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("max_read", [0, small_files.MAX_READ], ids=["files", "memory"])
 def test_a_query_reads_the_rows_near_that_meet_a_condition_also_of_a_file_without_a_newer_column(
     tmp_path, monkeypatch, max_read

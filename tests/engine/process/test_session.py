@@ -48,8 +48,16 @@ def test_a_jvm_that_dies_is_reported_in_one_line():
     assert lose().startswith("error: Spark's JVM has died: it was killed, or ran out of memory")
 
 
-def test_a_jvm_that_does_not_start_is_reported_in_the_same_way():
-    assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("error: Spark's JVM has died")
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import os; os.environ['JAVA_HOME'] = '/nowhere'",
+        "import os; os.environ['PYSPARK_SUBMIT_ARGS'] = '--master x pyspark-shell'",
+    ],
+    ids=["no Java", "wrong option"],
+)
+def test_a_jvm_that_does_not_start_is_no_jvm_that_died(before):
+    assert lose(before).startswith("error: Spark's JVM did not start, and has printed why: install Java 17")
 
 
 def test_a_jvm_ends_with_a_job_that_is_stopped_while_the_jvm_starts(tmp_path):
