@@ -39,11 +39,13 @@ def _watch(name: str, is_over: threading.Event) -> None:
     while not is_over.wait(LOOK_EVERY_S):
         before, ahead = ahead, _ahead_of_monotonic()
         if (back_s := before - ahead) > LEAST_STEP_S:
-            Progress().say(
-                f"{name} stopped: the clock of this host was set back by {back_s:,.0f} s, and Kafka's client "
-                "or Spark would wait that long; start it again, it continues from the last commit"
-            )
-            os._exit(ExitCode.FAILED)
+            try:
+                Progress().say(
+                    f"{name} stopped: the clock of this host was set back by {back_s:,.0f} s, and Kafka's "
+                    "client or Spark would wait that long; start it again, it continues from the last commit"
+                )
+            finally:  # also if nobody reads what it says
+                os._exit(ExitCode.FAILED)
 
 
 def _ahead_of_monotonic() -> float:
