@@ -48,14 +48,16 @@ class TailedFile:
 
     def __post_init__(self) -> None:
         """
-        Check that the node ends in the id of its broker: without it, each of its lines goes to quarantine.
+        Check that the node of a broker's log ends in its id: without it, each line goes to quarantine.
+
+        The client log of an application has no broker.
 
         Raises:
             ValueError: it does not.
 
         """
-        if not self.node[-1:].isdecimal():
-            message = f"node = {self.node!r}: must end in the broker's id, as in broker-1"
+        if self.kind != "client-log" and not self.node[-1:].isdecimal():
+            message = f"node = {self.node!r}: must end in the broker's id for a {self.kind}, as in broker-1"
             raise ValueError(message)
 
 

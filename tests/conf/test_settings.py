@@ -25,8 +25,8 @@ from conf.settings import Settings
             "[[collector.files]] 1: kind = 'requests': must be 'request-log', 'client-log' or 'state-change'",
         ),
         (
-            "[collector]\nfiles = [{ path = 'a', kind = 'client-log', node = 'broker-one' }]",
-            "[[collector.files]] 1: node = 'broker-one': must end in the broker's id, as in broker-1",
+            "[collector]\nfiles = [{ path = 'a', kind = 'state-change', node = 'broker-one' }]",
+            "[[collector.files]] 1: node = 'broker-one': must end in the broker's id for a state-change, as in broker-1",
         ),
         (
             "[collector]\ntime_zone = 'Europe/Viena'",
@@ -56,6 +56,13 @@ def test_a_bad_setting_is_named(tmp_path, written, message):
         Settings.load(path)
 
     assert message in str(error.value)
+
+
+def test_the_client_log_of_an_application_has_a_node_without_a_broker(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text("[collector]\nfiles = [{ path = 'a', kind = 'client-log', node = 'orders-app' }]")
+
+    assert Settings.load(path).collector.files[0].node == "orders-app"
 
 
 @pytest.mark.parametrize(
