@@ -44,7 +44,7 @@ def _watch(name: str, is_over: threading.Event) -> None:
                     f"{name} stopped: the clock of this host was set back by {back_s:,.0f} s, and Kafka's "
                     "client or Spark would wait that long; start it again, it continues from the last commit"
                 )
-            finally:  # also if nobody reads what it says
+            finally:  # also if standard error is closed
                 os._exit(ExitCode.FAILED)
 
 

@@ -48,16 +48,14 @@ class TailedFile:
 
     def __post_init__(self) -> None:
         """
-        Check that the node of a broker's log ends in its id: without it, each line goes to quarantine.
-
-        The client log of an application has no broker.
+        Check that the node of a request log ends in its broker's id: without it, each line goes to quarantine.
 
         Raises:
             ValueError: it does not.
 
         """
-        if self.kind != "client-log" and not self.node[-1:].isdecimal():
-            message = f"node = {self.node!r}: must end in the broker's id for a {self.kind}, as in broker-1"
+        if self.kind == "request-log" and not self.node[-1:].isdecimal():
+            message = f"node = {self.node!r}: must end in the broker's id, as in broker-1"
             raise ValueError(message)
 
 

@@ -25,8 +25,8 @@ from conf.settings import Settings
             "[[collector.files]] 1: kind = 'requests': must be 'request-log', 'client-log' or 'state-change'",
         ),
         (
-            "[collector]\nfiles = [{ path = 'a', kind = 'state-change', node = 'broker-one' }]",
-            "[[collector.files]] 1: node = 'broker-one': must end in the broker's id for a state-change, as in broker-1",
+            "[collector]\nfiles = [{ path = 'a', kind = 'request-log', node = 'broker-one' }]",
+            "[[collector.files]] 1: node = 'broker-one': must end in the broker's id, as in broker-1",
         ),
         (
             "[collector]\ntime_zone = 'Europe/Viena'",
