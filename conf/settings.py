@@ -48,7 +48,7 @@ class TailedFile:
 
     def __post_init__(self) -> None:
         """
-        Check that the node of a request log ends in its broker's id: without it, each line goes to quarantine.
+        Check that the node of a request log ends in its broker's id: otherwise each line goes to quarantine.
 
         Raises:
             ValueError: it does not.
