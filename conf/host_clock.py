@@ -21,7 +21,7 @@ def ended_when_set_back(name: str) -> Iterator[None]:
     End the process with exit code 1 when the clock is set back by more than a minute during the block.
 
     Spark's triggers and librdkafka wait for an instant of the system clock: when it goes back by a day, the
-    job does nothing for a day. A wait inside librdkafka cannot be interrupted, so the process ends at
+    job may do nothing for a day. A wait inside librdkafka cannot be interrupted, so the process ends at
     once, as after a kill; the next start continues from the last commit.
     """
     is_over = threading.Event()

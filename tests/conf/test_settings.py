@@ -28,10 +28,6 @@ from conf.settings import Settings
             "[collector]\nfiles = [{ path = 'a', kind = 'request-log', node = 'broker-one' }]",
             "[[collector.files]] 1: node = 'broker-one': must end in the broker's id, as in broker-1",
         ),
-        (
-            "[collector]\ntime_zone = 'Europe/Viena'",
-            "[collector] time_zone = 'Europe/Viena': must be an IANA name, as in Europe/Berlin",
-        ),
         ("[ingest]\nmetrics_port = true", "[ingest] metrics_port = True: must be a valid integer"),
         ("[ingest]\ntrigger = 2", "[ingest] trigger = 2: must be a valid string"),
         ("[ingest", "not valid TOML"),

@@ -18,7 +18,7 @@ AHEAD_S = 1_800
 JOBS = {"collect": (), "ingest": (), "build-gold": ("--follow",)}
 
 
-def told_by(site, word):
+def output_of(site, word):
     return (site.conf.parent / f"{word}.txt").read_text()
 
 
@@ -30,11 +30,11 @@ def jobs(lab, tmp_path):
     try:
         for word, options in JOBS.items():
             command = [sys.executable, "-m", "plumbline", word, "--conf", str(site.conf), *options]
-            with (site.conf.parent / f"{word}.txt").open("w") as told:
-                started[word] = subprocess.Popen(command, stderr=told, env=os.environ | host.variables)
+            with (site.conf.parent / f"{word}.txt").open("w") as output:
+                started[word] = subprocess.Popen(command, stderr=output, env=os.environ | host.variables)
             if word == "ingest":
                 wait_for((site.warehouse / "silver" / "requests" / "_delta_log").is_dir)
-        wait_for(lambda: "batch " in told_by(site, "build-gold"))
+        wait_for(lambda: "batch " in output_of(site, "build-gold"))
         yield site, host, started
     finally:
         for job in started.values():
@@ -50,9 +50,9 @@ def test_each_job_ends_and_says_why_instead_of_waiting_for_that_long(jobs):
     host.step_clock(0)
 
     for word, job in started.items():
-        assert job.wait(ENDS_WITHIN_S) == 1, told_by(site, word)
+        assert job.wait(ENDS_WITHIN_S) == 1, output_of(site, word)
         sentence = "stopped: the clock of this host was set back by 1,(799|800) s, "
-        assert re.search(f"^{word.replace('-', '_')} {sentence}", told_by(site, word), re.MULTILINE)
+        assert re.search(f"^{word.replace('-', '_')} {sentence}", output_of(site, word), re.MULTILINE)
     with site.start("ingest", "--once") as again:
-        told = again.communicate(timeout=ENDS_WITHIN_S)[1]
-    assert again.returncode == 0, told
+        output = again.communicate(timeout=ENDS_WITHIN_S)[1]
+    assert again.returncode == 0, output
