@@ -1,0 +1,144 @@
+"""
+`python -m benchmarks.pipeline.against CHECKOUT`: ingest and gold of this tree against those of another one.
+
+Both trees read the same lines from one broker, in turns, each as its own collector publishes them.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import psutil
+import typer
+
+from benchmarks import pages
+from benchmarks.pipeline import machine, of_checkout
+from benchmarks.pipeline.arms import lines
+from benchmarks.pipeline.arms.costs import CONSUMER, GOLD, INGEST
+from benchmarks.pipeline.intervals import Estimate, mean, ratio, rounds_by_arm
+from benchmarks.pipeline.page import PAGE
+from conf.settings import PROJECT
+from lab import cluster
+
+THIS, OTHER = "this", "other"
+SECTION = "against"
+PYTHON = ".venv/bin/python"
+
+Cost = dict[str, Any]
+"""Round, arm, `cpu_s_per_million` and `wall_s`; with the name of the tree, if it is added."""
+
+RoundOf = Callable[[int], list[Cost]]
+
+
+def main(
+    checkout: Annotated[Path, typer.Argument(help="Another checkout, with .venv and .jars.")],
+    *,
+    n: Annotated[int, typer.Option("--n", help="Lines of a topic.")] = 1_000_000,
+    rounds: Annotated[int, typer.Option(min=2, help="Measured rounds, after one warm-up round.")] = 8,
+    state: Annotated[Path, typer.Option(help="The lab and the warehouses.")] = PROJECT / ".state" / "against",
+    page: Annotated[bool, typer.Option(help="Write the section of docs/performance.md.")] = True,
+) -> None:
+    """
+    Compare the costs of ingest and gold with those of another checkout, in turns; about a minute a round.
+
+    Example: `git worktree add ../before HEAD~9 && make -C ../before setup`, then
+    `python -m benchmarks.pipeline.against ../before`
+    """
+    trees = {THIS: PROJECT, OTHER: checkout.resolve()}
+    if not (trees[OTHER] / PYTHON).exists():
+        message = f"{checkout} has no {PYTHON}: run `make -C {checkout} setup`"
+        raise typer.BadParameter(message)
+    meta = machine.described(is_short=False)
+    rows = list(measured(trees, state.resolve(), n, rounds))
+    text = section(rows, n, commit_of(trees[OTHER]))
+    print(text)
+    if page:
+        pages.write(PAGE, {SECTION: f"{text}\n\n{machine.measured_on(meta)}"})
+
+
+def measured(trees: Mapping[str, Path], state: Path, n: int, rounds: int) -> Iterator[Cost]:
+    """Run each round in every tree, in turns; yield the cost of each arm with the name of its tree."""
+    shutil.rmtree(state / "runs", ignore_errors=True)
+    logs = lines.record(state)
+    lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
+    try:
+        with ExitStack() as stack:
+            started = {
+                name: stack.enter_context(_costs_of(tree, lab.state, logs, state / "runs" / name, n))
+                for name, tree in trees.items()
+            }
+            for number in range(rounds + 1):
+                for name in list(started) if number % 2 else reversed(started):
+                    for cost in started[name](number):
+                        print(json.dumps({"tree": name} | cost), file=sys.stderr, flush=True)
+                        yield {"tree": name} | cost
+    finally:
+        cluster.stop(state / "lab")
+
+
+def section(rows: Sequence[Cost], n: int, commit: str) -> str:
+    """Return the section of the page: the costs of both trees, and the ratios within a round."""
+    figures = {"cpu_s_per_million": "CPU-s", "wall_s": "wall s"}
+    return pages.render(
+        "performance/against",
+        n=n,
+        commit=commit,
+        rounds=max(row["round"] for row in rows),
+        rows=[
+            (f"{arm}, {unit}", *_compared(rows, arm, figure))
+            for figure, unit in figures.items()
+            for arm in (INGEST, GOLD, CONSUMER)
+        ],
+    )
+
+
+def _compared(rows: Sequence[Cost], arm: str, figure: str) -> tuple[Estimate, Estimate, Estimate]:
+    this, other = (
+        rounds_by_arm((row for row in rows if row["tree"] == name), figure)[arm] for name in (THIS, OTHER)
+    )
+    return mean(this), mean(other), ratio(this, other)
+
+
+def commit_of(checkout: Path) -> str:
+    """Return the short commit of a checkout."""
+    command = ["git", "-C", str(checkout), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@contextmanager
+def _costs_of(tree: Path, lab: Path, logs: Path, folder: Path, n: int) -> Iterator[RoundOf]:
+    """Start a process that measures a tree; yield what runs a round in it."""
+    folder.mkdir(parents=True)
+    with psutil.Popen(
+        [str(tree / PYTHON), "-P", of_checkout.__file__, *map(str, (lab, logs, folder, n))],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+
+        def answer() -> Any:  # noqa: ANN401 (JSON)
+            if line := process.stdout.readline():
+                return json.loads(line)
+            message = f"the process that measures {tree} has ended with {process.wait()}"
+            raise RuntimeError(message)
+
+        def run_round(number: int) -> list[Cost]:
+            print(number, file=process.stdin, flush=True)
+            costs: list[Cost] = answer()
+            return costs
+
+        answer()
+        yield run_round
+
+
+if __name__ == "__main__":
+    typer.run(main)

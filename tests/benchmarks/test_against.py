@@ -1,0 +1,55 @@
+"""Two trees are measured in turns; the process of a tree that ends is named."""
+
+import pytest
+
+from benchmarks.pipeline import against
+
+ARMS = (against.INGEST, against.GOLD, against.CONSUMER)
+
+
+def costs(tree, number, cpu_s):
+    """Return the costs of a round of a tree."""
+    return [
+        {"tree": tree, "round": number, "arm": arm, "cpu_s_per_million": cpu_s, "wall_s": 1.0} for arm in ARMS
+    ]
+
+
+def checkout(folder, script):
+    """Return a checkout whose Python is a shell script."""
+    python = folder / against.PYTHON
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    return folder
+
+
+def test_ratios_are_those_within_rounds_without_the_warm_up():
+    rows = [
+        cost
+        for number, slow in ((0, 50.0), (1, 1.0), (2, 4.0))
+        for tree, factor in ((against.THIS, 1.1), (against.OTHER, 1.0))
+        for cost in costs(tree, number, slow * factor * (9.0 if number == 0 and factor > 1 else 1.0))
+    ]
+
+    section = against.section(rows, 1_000_000, "abcdef01")
+
+    assert "| ingest, CPU-s | 2.2 | 2.0 | 1.100 (1.100 to 1.100) |" in section
+    assert "| gold, wall s | 1.0 | 1.0 | 1.000 (1.000 to 1.000) |" in section
+    assert "`abcdef01`, in turns on one broker: 2 rounds after" in section
+
+
+def test_a_round_is_asked_of_the_process_of_a_tree(tmp_path):
+    tree = checkout(
+        tmp_path / "tree", """echo '"ready"'; while read n; do echo "[{\\"round\\": $n}]"; done"""
+    )
+    with against._costs_of(tree, tmp_path, tmp_path, tmp_path / "runs", 10) as run_round:
+        assert [run_round(3), run_round(4)] == [[{"round": 3}], [{"round": 4}]]
+
+
+def test_a_process_that_ends_is_named_with_its_exit_code(tmp_path):
+    tree = checkout(tmp_path / "tree", "exit 3")
+    with (
+        pytest.raises(RuntimeError, match=f"measures {tree} has ended with 3"),
+        against._costs_of(tree, tmp_path, tmp_path, tmp_path / "runs", 10),
+    ):
+        pass
