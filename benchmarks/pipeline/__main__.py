@@ -121,7 +121,7 @@ def measure_costs(state: Path, scale: Scale) -> Measurements:
         read, file = lines.in_order(logs), state / "lines.log"
         topics.publish(lines.repeated(read, n))
         file.write_bytes(b"\n".join(line for _, line in lines.repeated(read, n)) + b"\n")
-        conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "costs")
+        conf = programs.settings_file(lab, topics.prefix, state / "costs")
         settings, requests = Settings.load(conf), lines.requests_in(read, n)
         with ExitStack() as stack:
             spark = spark_session(settings, "bench")
@@ -151,7 +151,9 @@ def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Measurem
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
         try:
             topics = lines.Topics(lab, _prefix())
-            conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "fresh" / topics.prefix)
+            conf = programs.settings_file(
+                lab.telemetry_bootstrap_servers, topics.prefix, state / "fresh" / topics.prefix
+            )
             seen = freshness.watch(lab, topics, conf, logs, scale, per_s=per_s, with_gold=with_gold)
         finally:
             cluster.stop(state / "lab")
@@ -167,7 +169,9 @@ def measure_quiet(state: Path, scale: Scale) -> Measurements:
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
         try:
             topics = lines.Topics(lab, _prefix(), tuple(Kind))
-            conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "quiet" / topics.prefix)
+            conf = programs.settings_file(
+                lab.telemetry_bootstrap_servers, topics.prefix, state / "quiet" / topics.prefix
+            )
             runs.append(quiet.watch(lab, conf, scale, folder, with_gold=with_gold))
         finally:
             cluster.stop(state / "lab")
@@ -201,7 +205,7 @@ def measure_scrapes(state: Path, scale: Scale) -> Measurements:
     lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
     try:
         topics = lines.Topics(lab, _prefix())
-        conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "scrapes")
+        conf = programs.settings_file(lab, topics.prefix, state / "scrapes")
         spark = spark_session(Settings.load(conf), "ingest")  # The other arms have no JVM.
         folder = state / "scrapes" / "runs"
         bench = scrapes.Scrapes(spark, conf, folder, topics, recorded=recorded, n=scale.pages)
@@ -236,7 +240,9 @@ def measure_hour(state: Path, scale: Scale) -> Measurements:
     lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
     try:
         topics = lines.Topics(lab, _prefix())
-        conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "hour" / topics.prefix)
+        conf = programs.settings_file(
+            lab.telemetry_bootstrap_servers, topics.prefix, state / "hour" / topics.prefix
+        )
         hour.make_silver(conf, topics, read, n, since)
     finally:
         cluster.stop(state / "lab")
@@ -246,16 +252,6 @@ def measure_hour(state: Path, scale: Scale) -> Measurements:
 
 def _prefix() -> str:
     return f"bench-{uuid.uuid4().hex[:8]}."
-
-
-def _conf(bootstrap_servers: str, prefix: str, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    conf = folder / "bench.toml"
-    conf.write_text(
-        f'telemetry = {{ bootstrap_servers = "{bootstrap_servers}", topic_prefix = "{prefix}" }}\n'
-        f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
-    )
-    return conf
 
 
 if __name__ == "__main__":

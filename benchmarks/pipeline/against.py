@@ -18,13 +18,15 @@ import psutil
 import typer
 
 from benchmarks import pages
-from benchmarks.pipeline import machine, of_checkout
+from benchmarks.pipeline import machine, of_checkout, programs
 from benchmarks.pipeline.arms import lines
 from benchmarks.pipeline.arms.costs import CONSUMER, GOLD, INGEST
-from benchmarks.pipeline.intervals import Estimate, mean, ratio, rounds_by_arm
+from benchmarks.pipeline.intervals import mean, ratio, rounds_by_arm
 from benchmarks.pipeline.page import PAGE
+from benchmarks.pipeline.targets import shown
 from conf.settings import PROJECT
 from lab import cluster
+from lab.layout import Lab
 
 THIS, OTHER = "this", "other"
 SECTION = "against"
@@ -45,7 +47,7 @@ def main(
     page: Annotated[bool, typer.Option(help="Write the section of docs/performance.md.")] = True,
 ) -> None:
     """
-    Compare the costs of ingest and gold with those of another checkout, in turns; about a minute a round.
+    Compare the costs of ingest and gold with those of another checkout, in turns: up to two minutes a round.
 
     Example: `git worktree add ../before HEAD~9 && make -C ../before setup`, then
     `python -m benchmarks.pipeline.against ../before`
@@ -56,7 +58,7 @@ def main(
         raise typer.BadParameter(message)
     meta = machine.described(is_short=False)
     rows = list(measured(trees, state.resolve(), n, rounds))
-    text = section(rows, n, commit_of(trees[OTHER]))
+    text = section(rows, n, machine.tree(trees[OTHER]))
     print(text)
     if page:
         pages.write(PAGE, {SECTION: f"{text}\n\n{machine.measured_on(meta)}"})
@@ -70,14 +72,18 @@ def measured(trees: Mapping[str, Path], state: Path, n: int, rounds: int) -> Ite
     try:
         with ExitStack() as stack:
             started = {
-                name: stack.enter_context(_costs_of(tree, lab.state, logs, state / "runs" / name, n))
+                name: stack.enter_context(_measuring(tree, lab, logs, state / "runs" / name, n))
                 for name, tree in trees.items()
             }
-            for number in range(rounds + 1):
-                for name in list(started) if number % 2 else reversed(started):
-                    for cost in started[name](number):
-                        print(json.dumps({"tree": name} | cost), file=sys.stderr, flush=True)
-                        yield {"tree": name} | cost
+            turns = (
+                (number, name)
+                for number in range(rounds + 1)
+                for name in (list(started) if number % 2 else reversed(started))
+            )
+            for number, name in turns:
+                for cost in started[name](number):
+                    print(json.dumps({"tree": name} | cost), file=sys.stderr, flush=True)
+                    yield {"tree": name} | cost
     finally:
         cluster.stop(state / "lab")
 
@@ -98,25 +104,19 @@ def section(rows: Sequence[Cost], n: int, commit: str) -> str:
     )
 
 
-def _compared(rows: Sequence[Cost], arm: str, figure: str) -> tuple[Estimate, Estimate, Estimate]:
+def _compared(rows: Sequence[Cost], arm: str, figure: str) -> tuple[str, str, str]:
     this, other = (
         rounds_by_arm((row for row in rows if row["tree"] == name), figure)[arm] for name in (THIS, OTHER)
     )
-    return mean(this), mean(other), ratio(this, other)
-
-
-def commit_of(checkout: Path) -> str:
-    """Return the short commit of a checkout."""
-    command = ["git", "-C", str(checkout), "rev-parse", "--short=8", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return shown(mean(this), 1), shown(mean(other), 1), shown(ratio(this, other), 3)
 
 
 @contextmanager
-def _costs_of(tree: Path, lab: Path, logs: Path, folder: Path, n: int) -> Iterator[RoundOf]:
+def _measuring(tree: Path, lab: Lab, logs: Path, folder: Path, n: int) -> Iterator[RoundOf]:
     """Start a process that measures a tree; yield what runs a round in it."""
-    folder.mkdir(parents=True)
+    conf = programs.settings_file(lab, f"{folder.name}.", folder)
     with psutil.Popen(
-        [str(tree / PYTHON), "-P", of_checkout.__file__, *map(str, (lab, logs, folder, n))],
+        [str(tree / PYTHON), "-P", of_checkout.__file__, *map(str, (lab.state, logs, conf, n))],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": str(tree)},
         stdin=subprocess.PIPE,

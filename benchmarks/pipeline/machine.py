@@ -30,9 +30,9 @@ def described(*, is_short: bool) -> dict[str, object]:
     }
 
 
-def tree() -> str:
-    """Return the commit of the working tree; empty without git."""
-    return _git("rev-parse", "--short", "HEAD")
+def tree(checkout: Path = PROJECT) -> str:
+    """Return the commit of a checkout; empty without git."""
+    return _git("-C", str(checkout), "rev-parse", "--short", "HEAD")
 
 
 def measured_on(meta: Mapping[str, Any], verb: str = "Measured") -> str:

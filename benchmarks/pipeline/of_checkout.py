@@ -22,23 +22,18 @@ ARMS = 4
 """The first arms of a round: the two of Kafka's consumer, ingest and gold."""
 
 
-def main(lab: Path, recorded: Path, folder: Path, n: int) -> None:
+def main(lab: Path, recorded: Path, conf: Path, n: int) -> None:
     """Publish `n` lines as this checkout's collector does; then print the costs of each round as JSON."""
-    topics = lines.Topics(Lab.load(lab), f"{folder.name}.")
+    settings = Settings.load(conf)
+    topics = lines.Topics(Lab.load(lab), settings.telemetry.topic_prefix)
     read = lines.in_order(recorded)
     topics.publish(lines.repeated(read, n))
-    conf = folder / "bench.toml"
-    conf.write_text(
-        f'telemetry = {{ bootstrap_servers = "{Lab.load(lab).telemetry_bootstrap_servers}", '
-        f'topic_prefix = "{topics.prefix}" }}\n'
-        f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
-    )
     with ExitStack() as stack:
-        spark = spark_session(Settings.load(conf), "bench")
+        spark = spark_session(settings, "bench")
         stack.callback(spark.stop)
         processes = {arm: stack.enter_context(programs.worker(os.setsid))[0] for arm in costs.JOBS}
         requests = lines.requests_in(read, n)
-        bench = costs.Costs(spark, processes, folder / "runs", conf, topics, n=n, requests=requests)
+        bench = costs.Costs(spark, processes, conf.parent / "runs", conf, topics, n=n, requests=requests)
         print(json.dumps("ready"), flush=True)
         for number in sys.stdin:
             no_file = Path("only DuckDB reads the lines from a file")
@@ -47,5 +42,5 @@ def main(lab: Path, recorded: Path, folder: Path, n: int) -> None:
 
 
 if __name__ == "__main__":
-    lab_folder, logs_folder, own_folder = map(Path, sys.argv[1:4])
-    main(lab_folder, logs_folder, own_folder, int(sys.argv[4]))
+    lab_folder, logs_folder, settings_file = map(Path, sys.argv[1:4])
+    main(lab_folder, logs_folder, settings_file, int(sys.argv[4]))

@@ -27,6 +27,17 @@ COMMANDS = {
 STOP_S = 60
 
 
+def settings_file(lab: Lab, prefix: str, folder: Path) -> Path:
+    """Write settings for a warehouse in `folder` and the lab's topics with a prefix; return the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    conf = folder / "bench.toml"
+    conf.write_text(
+        f'telemetry = {{ bootstrap_servers = "{lab.telemetry_bootstrap_servers}", topic_prefix = "{prefix}" }}\n'
+        f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
+    )
+    return conf
+
+
 @contextmanager
 def running(conf: Path, *, with_gold: bool) -> Iterator[dict[str, psutil.Popen]]:
     """Run the ingest, and with `with_gold` also `build-gold --follow`; the logs are next to `conf`."""
