@@ -151,9 +151,7 @@ def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Measurem
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
         try:
             topics = lines.Topics(lab, _prefix())
-            conf = programs.settings_file(
-                lab.telemetry_bootstrap_servers, topics.prefix, state / "fresh" / topics.prefix
-            )
+            conf = programs.settings_file(lab, topics.prefix, state / "fresh" / topics.prefix)
             seen = freshness.watch(lab, topics, conf, logs, scale, per_s=per_s, with_gold=with_gold)
         finally:
             cluster.stop(state / "lab")
@@ -169,9 +167,7 @@ def measure_quiet(state: Path, scale: Scale) -> Measurements:
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
         try:
             topics = lines.Topics(lab, _prefix(), tuple(Kind))
-            conf = programs.settings_file(
-                lab.telemetry_bootstrap_servers, topics.prefix, state / "quiet" / topics.prefix
-            )
+            conf = programs.settings_file(lab, topics.prefix, state / "quiet" / topics.prefix)
             runs.append(quiet.watch(lab, conf, scale, folder, with_gold=with_gold))
         finally:
             cluster.stop(state / "lab")
@@ -240,9 +236,7 @@ def measure_hour(state: Path, scale: Scale) -> Measurements:
     lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
     try:
         topics = lines.Topics(lab, _prefix())
-        conf = programs.settings_file(
-            lab.telemetry_bootstrap_servers, topics.prefix, state / "hour" / topics.prefix
-        )
+        conf = programs.settings_file(lab, topics.prefix, state / "hour" / topics.prefix)
         hour.make_silver(conf, topics, read, n, since)
     finally:
         cluster.stop(state / "lab")

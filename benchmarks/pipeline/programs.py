@@ -32,7 +32,8 @@ def settings_file(lab: Lab, prefix: str, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     conf = folder / "bench.toml"
     conf.write_text(
-        f'telemetry = {{ bootstrap_servers = "{lab.telemetry_bootstrap_servers}", topic_prefix = "{prefix}" }}\n'
+        f'telemetry.bootstrap_servers = "{lab.telemetry_bootstrap_servers}"\n'
+        f'telemetry.topic_prefix = "{prefix}"\n'
         f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
     )
     return conf
