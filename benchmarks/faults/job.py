@@ -15,6 +15,7 @@ import psutil
 from benchmarks.pipeline.measure import tree
 from conf.settings import PROJECT, Settings
 from engine.process.fail_points import VARIABLE
+from engine.process.session import DIED, NOT_STARTED
 
 INGEST, GOLD, MAINTAIN = "ingest", "build-gold", "maintain"
 QUERIES = {INGEST: "ingest_*", GOLD: "build_gold*"}
@@ -161,6 +162,11 @@ def standing_still(jobs: Sequence[Job]) -> Iterator[bool]:
         for process in stopped:
             with suppress(psutil.NoSuchProcess):
                 process.resume()
+
+
+def says_jvm_gone(sentence: str) -> bool:
+    """Return whether a job ended because its JVM was killed: while Spark started, or later."""
+    return any(said in sentence for said in (NOT_STARTED, DIED))
 
 
 def batch_ends(checkpoint: Path, known: Collection[int] = ()) -> dict[int, dict[tuple[str, int], int]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults import oracles
-from benchmarks.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job
+from benchmarks.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job, says_jvm_gone
 from benchmarks.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, is_in_task, of_job
 from benchmarks.faults.lines import all_lines
 from benchmarks.faults.oracles import INGESTED
@@ -188,7 +188,7 @@ class _Work:
             return hit
         if not self._wait(lambda: job.code is not None, ENDS_BY_ITSELF_S):
             self._wrong.append(f"{kill.word} lived on for {ENDS_BY_ITSELF_S:g} s without its JVM")
-        elif job.code != 1 or "JVM has died" not in last_line(job.output):
+        elif job.code != FAILED or not says_jvm_gone(last_line(job.output)):
             self._note_end(job, "without its JVM")
         return hit
 

@@ -105,8 +105,8 @@ DIED = (
     "it continues from the last commit"
 )
 NOT_STARTED = (
-    "Spark's JVM did not start, and has printed why: install Java 17 or set JAVA_HOME, and check master and "
-    "driver_memory in [spark]"
+    "Spark's JVM did not start: if it has printed why, install Java 17 or set JAVA_HOME, and check master "
+    "and driver_memory in [spark]; otherwise it was killed: start the job again"
 )
 
 

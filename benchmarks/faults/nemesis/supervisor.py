@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from math import inf
 
-from benchmarks.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job
+from benchmarks.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job, says_jvm_gone
 from benchmarks.faults.nemesis.schedule import FaultKind
 from benchmarks.faults.oracles import where
 from benchmarks.faults.site import JobsWarehouse
@@ -48,7 +48,6 @@ MAY_END: dict[FaultKind, tuple[tuple[str, int, str], ...]] = {
 }
 """How jobs may end because of a fault: the job, its exit code and its sentence. A kill has its own rule."""
 
-JVM_GONE = "JVM has died"
 SHOWN = 120
 """Characters of a sentence that are enough to recognize it."""
 
@@ -214,7 +213,7 @@ class Supervisor(threading.Thread):
         now = time.monotonic()
         lately = {kind for kind, over_at in [*self._expected.values()] if now - over_at < NOTICED_WITHIN_S}
         is_killed = job in self._killed and (
-            job.code == KILLED or (job.code == FAILED and JVM_GONE in said[-1])
+            job.code == KILLED or (job.code == FAILED and says_jvm_gone(said[-1]))
         )
         if is_killed or (job.word == MAINTAIN and job.code == 0):
             return

@@ -28,6 +28,7 @@ from benchmarks.faults.nemesis.schedule import LASTS_S, FaultKind, schedule
 from benchmarks.faults.nemesis.supervisor import Supervisor, may_end
 from benchmarks.faults.site import Acked
 from engine.delta import tables
+from engine.process.session import DIED, NOT_STARTED
 from engine.streams.audit.findings import StateError
 from schemas.bronze import REQUEST_LOG
 from schemas.gold.fetch_latency import FETCH_LATENCY
@@ -204,11 +205,15 @@ def test_a_fault_excuses_an_end_for_a_while_after_it(monkeypatch):
 
 
 def test_only_a_job_that_was_killed_may_end_by_a_kill():
-    there, gone = supervised(), "Spark's JVM has died: it was killed"
-    jobs = [EndedJob("ingest", -9, ""), EndedJob("build-gold", 1, gone)]
+    there = supervised()
+    jobs = [
+        EndedJob("ingest", -9, ""),
+        EndedJob("build-gold", 1, f"build_gold stopped: {DIED}"),
+        EndedJob("ingest", 1, f"ingest stopped: {NOT_STARTED}"),
+    ]
     for job in jobs:
         there._judge(job)
-    assert len(there.wrong) == 2
+    assert len(there.wrong) == 3
 
     there.wrong.clear()
     there._killed.update(jobs)

@@ -57,7 +57,7 @@ def test_a_jvm_that_dies_is_reported_in_one_line():
     ids=["no Java", "wrong option"],
 )
 def test_a_jvm_that_does_not_start_is_no_jvm_that_died(before):
-    assert lose(before).startswith("error: Spark's JVM did not start, and has printed why: install Java 17")
+    assert lose(before).startswith("error: Spark's JVM did not start: if it has printed why, install Java 17")
 
 
 def test_a_jvm_ends_with_a_job_that_is_stopped_while_the_jvm_starts(tmp_path):
