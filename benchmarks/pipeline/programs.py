@@ -20,10 +20,9 @@ from lab.layout import Lab
 
 INGEST, GOLD = "ingest", "build-gold"
 PLUMBLINE = (sys.executable, "-m", "plumbline")
-COMMANDS = {
-    INGEST: (*PLUMBLINE, "ingest"),
-    GOLD: ("nice", "-n", "5", *PLUMBLINE, "build-gold", "--follow"),
-}
+OPTIONS = {INGEST: (), GOLD: ("--follow",)}
+BEFORE = {INGEST: (), GOLD: ("nice", "-n", "5")}
+PYTHON = ".venv/bin/python"
 STOP_S = 60
 
 
@@ -40,15 +39,19 @@ def settings_file(lab: Lab, prefix: str, folder: Path) -> Path:
 
 
 @contextmanager
-def running(conf: Path, *, with_gold: bool) -> Iterator[dict[str, psutil.Popen]]:
+def running(conf: Path, *, with_gold: bool, checkout: Path = PROJECT) -> Iterator[dict[str, psutil.Popen]]:
     """Run the ingest, and with `with_gold` also `build-gold --follow`; the logs are next to `conf`."""
+    plumbline = PLUMBLINE if checkout == PROJECT else (str(checkout / PYTHON), *PLUMBLINE[1:])
+    variables = os.environ | {"PYTHONPATH": str(checkout)}
     names = (INGEST, GOLD) if with_gold else (INGEST,)
     started: dict[str, psutil.Popen] = {}
     try:
         for name in names:
             with (conf.parent / f"{name}.log").open("w") as log:
-                command = [*COMMANDS[name], "--conf", str(conf)]
-                started[name] = psutil.Popen(command, cwd=PROJECT, stderr=log, stdout=subprocess.DEVNULL)
+                command = [*BEFORE[name], *plumbline, name, *OPTIONS[name], "--conf", str(conf)]
+                started[name] = psutil.Popen(
+                    command, cwd=checkout, env=variables, stderr=log, stdout=subprocess.DEVNULL
+                )
         yield started
     finally:
         for program in started.values():

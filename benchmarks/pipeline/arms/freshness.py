@@ -11,7 +11,7 @@ that row; the commit names this version. A verdict about it is visible with the 
 import json
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from itertools import chain
 from pathlib import Path
@@ -62,7 +62,7 @@ def watch(  # noqa: PLR0913 (programs, input and duration)
             programs.check_running(started, conf)
             usage.look()
 
-        follow(publishing, reader, look, every_s=POLL_S)
+        follow(publishing, [reader], look, every_s=POLL_S)
         appended = publishing.result().appended
         begin, end = (find([find(at) for at in appended.values()]) for find in (np.nanmin, np.nanmax))
         begin += scale.slow_s + scale.settle_s
@@ -70,16 +70,21 @@ def watch(  # noqa: PLR0913 (programs, input and duration)
 
 
 def follow(
-    publishing: Future[PublishedLines], reader: "SilverReader", look: Callable[[], None], *, every_s: float
+    publishing: Future[PublishedLines],
+    readers: Collection["SilverReader"],
+    look: Callable[[], None],
+    *,
+    every_s: float,
 ) -> None:
-    """Poll until every published line is visible, at most two minutes after the last one."""
+    """Poll until every reader sees every published line, at most two minutes after the last one."""
     ended = float("inf")
     while time.time() < ended + PATIENCE_S:
         look()
-        reader.poll()
+        for reader in readers:
+            reader.poll()
         if publishing.done():
             ended = min(ended, time.time())
-            if reader.has(publishing.result().appended):
+            if all(reader.has(publishing.result().appended) for reader in readers):
                 return
         time.sleep(every_s)
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from confluent_kafka import KafkaError, Message
@@ -51,7 +52,7 @@ def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) 
                 log.look(time.time())
 
         publishing = pool.submit(publish, conf, folder, scale, with_gold=with_gold)
-        follow(publishing, reader, look, every_s=TURN_S)
+        follow(publishing, [reader], look, every_s=TURN_S)
         appended, began, sent = publishing.result()
         check(f"quiet, with_gold={with_gold}", _counts(settings, sent))
     at = quiet_lines.spans(quiet_lines.stages(folder, scale, with_gold=with_gold), began)
@@ -64,6 +65,45 @@ def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) 
         "batches": batch_costs.by_stage(
             log.batches, usage, {name: at[name] for name in (LINES, QUIET, MOVES) if name in at}
         ),
+    }
+
+
+def watch_trees(
+    lab: Lab, trees: Mapping[str, tuple[Path, Path]], scale: Scale, folder: Path
+) -> dict[str, dict[str, object]]:
+    """
+    Run the programs of several checkouts at the same time on the same records; return their figures.
+
+    `trees` has the checkout and the settings of each. Only the quiet cluster itself is sent. A program is
+    called `PROGRAM of TREE` in the figures.
+    """
+    settings = {name: Settings.load(conf) for name, (_, conf) in trees.items()}
+    with programs.worker() as (pool, pid), ExitStack() as stack:
+        started = {
+            name: stack.enter_context(programs.running(conf, with_gold=True, checkout=checkout))
+            for name, (checkout, conf) in trees.items()
+        }
+        under_test = {
+            f"{program} of {name}": process for name, of in started.items() for program, process in of.items()
+        }
+        usage = Usage(programs.watched(under_test, lab, pid))
+        readers = {name: SilverReader(one.warehouse_root, with_gold=True) for name, one in settings.items()}
+
+        def look() -> None:
+            for name, (_, conf) in trees.items():
+                programs.check_running(started[name], conf)
+            usage.look()
+
+        conf = next(conf for _, conf in trees.values())
+        publishing = pool.submit(publish, conf, folder, scale, with_gold=False)
+        follow(publishing, readers.values(), look, every_s=TURN_S)
+        appended, began, sent = publishing.result()
+        for name, one in settings.items():
+            check(f"quiet, {name}", _counts(one, sent))
+    span = quiet_lines.spans(quiet_lines.stages(folder, scale, with_gold=False), began)[QUIET]
+    per_s = 1 / quiet_lines.INTERVAL_S[Kind.REQUEST_LOG]
+    return {
+        name: lateness.figures(reader.seen(appended, per_s, span, usage)) for name, reader in readers.items()
     }
 
 
