@@ -1,4 +1,4 @@
-"""Two trees are measured in turns; the process of a tree that ends is named."""
+"""Two trees are compared, in turns or within each minute; the process of a tree that ends is named."""
 
 from types import SimpleNamespace
 
