@@ -29,6 +29,7 @@ from confluent_kafka.cimpl import NewTopic
 from conf.kafka_security import KafkaSecurity
 from conf.settings import Telemetry
 from lab import config, jvm, processes
+from lab.cluster import POLL_INTERVAL_S, READY_TIMEOUT_S
 from lab.errors import LabError
 from lab.ports import free_ports
 from lab.secured.keys import Authority
@@ -38,7 +39,6 @@ from lab.topics import KINDS, MAX_MESSAGE, REQUEST_TIMEOUT_S, silent_logger
 BROKER, NODE, INGEST, SAMPLER, LOAD = "broker-1", "edge-1", "ingest", "sampler", "load"
 PRINCIPALS = (NODE, INGEST, SAMPLER, LOAD)
 LOAD_TOPIC = "load"
-READY_S, POLL_S = 60.0, 0.25
 ITERATIONS = 4_096
 
 _TELEMETRY, _OWN = Telemetry().topic_prefix, Telemetry().own_client_prefix
@@ -143,23 +143,31 @@ def _prepare(broker: SecuredBroker, process: dict[str, float], home: Path) -> No
     """Wait for the broker; create its topics and ACLs."""
     login = broker.security(BROKER, Login.MTLS).librdkafka()
     options: dict[str, str | int | float | bool] = {"bootstrap.servers": broker.servers(Login.MTLS), **login}
-    admin, deadline = AdminClient(options, logger=silent_logger), time.monotonic() + READY_S
-    while True:
-        try:
-            admin.list_topics(timeout=1)
-            break
-        except KafkaException as error:
-            if processes.find(process) is None or time.monotonic() > deadline:
-                message = (
-                    f"the secured broker did not start ({error}):\n{processes.tail(home / 'output.txt')}"
-                )
-                raise LabError(message) from error
-            time.sleep(POLL_S)
+    admin = AdminClient(options, logger=silent_logger)
+    _wait(admin, process, home)
     names = [f"{_TELEMETRY}{kind}" for kind in KINDS]
     topics = [NewTopic(name, 1, 1, config=MAX_MESSAGE) for name in names] + [NewTopic(LOAD_TOPIC, 1, 1)]
     done = [*admin.create_topics(topics).values(), *admin.create_acls(_bindings()).values()]
     for one in done:
         one.result(REQUEST_TIMEOUT_S)
+
+
+def _wait(admin: AdminClient, process: dict[str, float], home: Path) -> None:
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while True:
+        try:
+            admin.list_topics(timeout=1)
+        except KafkaException as error:
+            ended = processes.find(process) is None
+            if ended or time.monotonic() > deadline:
+                what = "ended while it started" if ended else f"was not ready within {READY_TIMEOUT_S:g} s"
+                logs = (home / "logs" / "server.log", home / "output.txt")
+                lines = "\n".join(f"--- {log}\n{processes.tail(log)}" for log in logs)
+                message = f"the secured broker {what} ({error}):\n{lines}"
+                raise LabError(message) from error
+            time.sleep(POLL_INTERVAL_S)
+        else:
+            return
 
 
 def _bindings() -> list[AclBinding]:

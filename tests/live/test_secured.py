@@ -6,17 +6,21 @@ A secret is a canary: it must be in no argument of a process, no output, no even
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from deltalake import DeltaTable
 
+from lab.errors import LabError
+from lab.ports import free_ports
 from lab.secured.broker import INGEST, LOAD, LOAD_TOPIC, NODE, PRINCIPALS, SAMPLER, Login, secured_broker
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("c1_brokers")]
@@ -42,6 +46,15 @@ def broker(tmp_path_factory):
     """One broker for all logins."""
     with secured_broker(tmp_path_factory.mktemp("secured")) as started:
         yield started
+
+
+def test_a_broker_that_does_not_start_quotes_its_log(tmp_path, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = (taken.getsockname()[1], *islice(free_ports(), len(Login)))
+        monkeypatch.setattr("lab.secured.broker.free_ports", lambda: iter(ports))
+        said = "(?s)ended while it started.*server.log.*Address already in use"
+        with pytest.raises(LabError, match=said), secured_broker(tmp_path):
+            pass
 
 
 def canaries(broker):
