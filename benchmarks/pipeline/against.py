@@ -1,11 +1,10 @@
 """
-`python -m benchmarks.pipeline.against CHECKOUT`: ingest and gold of this tree against those of another one.
+`python -m benchmarks.pipeline.against CHECKOUT`: the costs of this tree against those of another one.
 
-For the costs of a million lines the trees take turns on one broker; each reads the lines as its own collector
-publishes them. For a quiet cluster both run at the same time on the same records.
+The trees take turns on one broker; each reads the lines as its own collector publishes them.
+`against_quiet` compares them on a quiet cluster.
 """
 
-import dataclasses
 import json
 import os
 import shutil
@@ -21,20 +20,18 @@ import typer
 
 from benchmarks import pages
 from benchmarks.pipeline import machine, of_checkout, programs
-from benchmarks.pipeline.arms import lateness, lines, quiet, quiet_lines
+from benchmarks.pipeline.arms import lines
 from benchmarks.pipeline.arms.costs import CONSUMER, GOLD, INGEST
-from benchmarks.pipeline.arms.scale import FULL, Scale
-from benchmarks.pipeline.intervals import Estimate, mean, ratio, rounds_by_arm
+from benchmarks.pipeline.arms.scale import FULL
+from benchmarks.pipeline.intervals import mean, ratio, rounds_by_arm
 from benchmarks.pipeline.page import PAGE
 from benchmarks.pipeline.targets import shown
-from conf.names import Kind
 from conf.settings import PROJECT
 from lab import cluster
 from lab.layout import Lab
 
 THIS, OTHER = "this", "other"
-COSTS, QUIET = "against", "against-quiet"
-"""The parts, each a section of the page."""
+SECTION = "against"
 
 Cost = dict[str, Any]
 """Round, arm, `cpu_s_per_million` and `wall_s`; with the name of the tree, if it is added."""
@@ -42,15 +39,11 @@ Cost = dict[str, Any]
 RoundOf = Callable[[int], list[Cost]]
 
 
-def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
+def main(
     checkout: Annotated[Path, typer.Argument(help="Another checkout, with .venv and .jars.")],
     *,
     n: Annotated[int, typer.Option("--n", help="Lines of a topic.")] = FULL.lines,
     rounds: Annotated[int, typer.Option(min=2, help="Measured rounds, after one warm-up round.")] = 8,
-    with_quiet: Annotated[
-        bool, typer.Option("--quiet", help="Compare on a quiet cluster instead, at the same time.")
-    ] = False,
-    seconds: Annotated[float, typer.Option(help="Measured seconds of the quiet cluster.")] = FULL.quiet_s,
     state: Annotated[Path, typer.Option(help="The lab and the warehouses.")] = PROJECT / ".state" / "against",
     page: Annotated[bool, typer.Option(help="Write the section of docs/performance.md.")] = True,
 ) -> None:
@@ -58,21 +51,28 @@ def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
     Compare the costs of ingest and gold with those of another checkout, in turns: up to two minutes a round.
 
     Example: `git worktree add ../before HEAD~9 && make -C ../before setup`, then
-    `python -m benchmarks.pipeline.against ../before`, and the same with `--quiet` (a quarter of an hour)
+    `python -m benchmarks.pipeline.against ../before`
     """
-    trees = {THIS: PROJECT, OTHER: checkout.resolve()}
-    if not (trees[OTHER] / programs.PYTHON).exists():
-        message = f"{checkout} has no {programs.PYTHON}: run `make -C {checkout} setup`"
-        raise typer.BadParameter(message)
-    meta, commit = machine.described(is_short=False), machine.tree(trees[OTHER])
-    if with_quiet:
-        scale = dataclasses.replace(FULL, quiet_s=seconds, quiet_settle_s=min(FULL.quiet_settle_s, seconds))
-        text = quiet_section(measured_quiet(trees, state.resolve(), scale), scale, commit)
-    else:
-        text = section(list(measured(trees, state.resolve(), n, rounds)), n, commit)
+    trees, meta = trees_with(checkout), machine.described(is_short=False)
+    commit = machine.tree(trees[OTHER])
+    text = section(list(measured(trees, state.resolve(), n, rounds)), n, commit)
     print(text)
     if page:
-        pages.write(PAGE, {QUIET if with_quiet else COSTS: f"{text}\n\n{machine.measured_on(meta)}"})
+        pages.write(PAGE, {SECTION: f"{text}\n\n{machine.measured_on(meta)}"})
+
+
+def trees_with(checkout: Path) -> dict[str, Path]:
+    """
+    Return the folders of this tree and of the other checkout.
+
+    Raises:
+        typer.BadParameter: the checkout has no environment.
+
+    """
+    if not (checkout / programs.PYTHON).exists():
+        message = f"{checkout} has no {programs.PYTHON}: run `make -C {checkout} setup`"
+        raise typer.BadParameter(message)
+    return {THIS: PROJECT, OTHER: checkout.resolve()}
 
 
 def measured(trees: Mapping[str, Path], state: Path, n: int, rounds: int) -> Iterator[Cost]:
@@ -120,55 +120,6 @@ def _compared(rows: Sequence[Cost], arm: str, figure: str) -> tuple[str, str, st
         rounds_by_arm((row for row in rows if row["tree"] == name), figure)[arm] for name in (THIS, OTHER)
     )
     return shown(mean(this), 1), shown(mean(other), 1), shown(ratio(this, other), 3)
-
-
-def measured_quiet(trees: Mapping[str, Path], state: Path, scale: Scale) -> dict[str, dict[str, Any]]:
-    """Run the programs of all trees at the same time on a quiet cluster; return the figures of each tree."""
-    recorded = quiet_lines.record(state, scale)
-    lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
-    try:
-        topics = lines.Topics(lab, f"{QUIET}.", tuple(Kind))
-        shutil.rmtree(state / QUIET, ignore_errors=True)
-        confs = {
-            name: (tree, programs.settings_file(lab, topics.prefix, state / QUIET / name))
-            for name, tree in trees.items()
-        }
-        figures = quiet.watch_trees(lab, confs, scale, recorded)
-    finally:
-        cluster.stop(state / "lab")
-    print(json.dumps(figures), file=sys.stderr, flush=True)
-    return figures
-
-
-def quiet_section(figures: Mapping[str, Mapping[str, Any]], scale: Scale, commit: str) -> str:
-    """Return the section of a quiet cluster: cores, memory and age of both trees, and their ratios."""
-    used = figures[THIS]["usage"]  # of the programs of all trees
-    rows, blocks = list[tuple[str, ...]](), 0
-    for program in (programs.INGEST, programs.GOLD):
-        of_trees = [used[f"{program} of {name}"] for name in (THIS, OTHER)]
-        cores = [dict(enumerate(of["cores_of_blocks"])) for of in of_trees]
-        blocks = len(cores[0])
-        peaks = [Estimate(of["peak_gb"]) for of in of_trees]
-        rows += [
-            (f"{program}, cores", *(shown(mean(of), 3) for of in cores), shown(ratio(*cores), 3)),
-            _without_interval(f"{program}, peak memory, GB", peaks),
-        ]
-    rows += [
-        _without_interval(
-            f"{layer}, {figure[:3]} s", [Estimate(*figures[name][layer][figure]) for name in (THIS, OTHER)]
-        )
-        for layer in (lateness.SILVER, lateness.GOLD, lateness.VERDICT)
-        for figure in ("p50_s", "p99_s")
-    ]
-    return pages.render(
-        "performance/against-quiet", commit=commit, seconds=scale.quiet_s, rows=rows, blocks=blocks
-    )
-
-
-def _without_interval(name: str, of_trees: Sequence[Estimate]) -> tuple[str, ...]:
-    """Return a row whose ratio has no interval."""
-    this, other = of_trees
-    return name, shown(this, 2), shown(other, 2), f"{this.value / other.value:.3f}"
 
 
 @contextmanager

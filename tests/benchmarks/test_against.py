@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.pipeline import against, programs
+from benchmarks.pipeline import against, against_quiet, programs
 from benchmarks.pipeline.arms.lateness import GOLD, SILVER, VERDICT
 from benchmarks.pipeline.arms.scale import SHORT
 
@@ -64,7 +64,7 @@ def test_a_quiet_cluster_is_compared_within_each_minute():
         for name, at_s in ((against.THIS, 3.0), (against.OTHER, 2.0))
     }
 
-    section = against.quiet_section(figures, SHORT, "abcdef01")
+    section = against_quiet.section(figures, SHORT, "abcdef01")
 
     assert "| 1.100 (1.100 to 1.100) |" in line(section, "ingest, cores")
     assert line(section, "build-gold, peak memory, GB").endswith("| 1.10 | 1.00 | 1.100 |")

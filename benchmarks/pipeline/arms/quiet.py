@@ -10,10 +10,13 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+import psutil
 from confluent_kafka import KafkaError, Message
 
 from benchmarks.pipeline import programs
@@ -37,29 +40,26 @@ TURN_S, PATIENCE_S = 0.2, 120.0
 BROKERS = ("1", "2", "3")
 
 
+class Tree(NamedTuple):
+    """A tree under test: its settings, its running programs, and the reader of its tables."""
+
+    conf: Path
+    started: Mapping[str, psutil.Popen]
+    reader: SilverReader
+
+
 def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) -> dict[str, object]:
     """Run the programs on the recording in `folder`, at a quiet cluster's pace; return their figures."""
-    settings = Settings.load(conf)
-    with programs.worker() as (pool, pid), programs.running(conf, with_gold=with_gold) as started:
-        usage = Usage(programs.watched(started, lab, pid))
-        log = batch_costs.BatchLog(conf.parent / f"{programs.GOLD}.log")
-        reader = SilverReader(settings.warehouse_root, with_gold=with_gold)
-
-        def look() -> None:
-            programs.check_running(started, conf)
-            usage.look()
-            if with_gold:
-                log.look(time.time())
-
-        publishing = pool.submit(publish, conf, folder, scale, with_gold=with_gold)
-        follow(publishing, [reader], look, every_s=TURN_S)
-        appended, began, sent = publishing.result()
-        check(f"quiet, with_gold={with_gold}", _counts(settings, sent))
-    at = quiet_lines.spans(quiet_lines.stages(folder, scale, with_gold=with_gold), began)
-    seen = reader.seen(appended, 1 / quiet_lines.INTERVAL_S[Kind.REQUEST_LOG], at[QUIET], usage)
-    return lateness.figures(seen) | {
+    settings, send = Settings.load(conf), partial(publish, conf, folder, scale, with_gold=with_gold)
+    log = batch_costs.BatchLog(conf.parent / f"{programs.GOLD}.log")
+    with programs.running(conf, with_gold=with_gold) as started:
+        tree = Tree(conf, started, SilverReader(settings.warehouse_root, with_gold=with_gold))
+        also = (lambda: log.look(time.time()),) if with_gold else ()
+        published, usage = _follow(lab, {"": tree}, send, *also)
+    at = quiet_lines.spans(quiet_lines.stages(folder, scale, with_gold=with_gold), published.began)
+    return _figures(tree, published, at[QUIET], usage) | {
         "measured_s": scale.quiet_s,
-        "sent": sent,
+        "sent": published.sent,
         "quarantined": rows_of(Path(tables.path(settings.warehouse_root, QUARANTINE))),
         "max_trigger_delay_s": settings.ingest.max_trigger_delay_s,
         "batches": batch_costs.by_stage(
@@ -77,34 +77,53 @@ def watch_trees(
     `trees` has the checkout and the settings of each. Only the quiet cluster itself is sent. A program is
     called `PROGRAM of TREE` in the figures.
     """
-    settings = {name: Settings.load(conf) for name, (_, conf) in trees.items()}
-    with programs.worker() as (pool, pid), ExitStack() as stack:
-        started = {
-            name: stack.enter_context(programs.running(conf, with_gold=True, checkout=checkout))
+    with ExitStack() as stack:
+        under_test = {
+            name: Tree(
+                conf,
+                stack.enter_context(programs.running(conf, with_gold=True, checkout=checkout)),
+                SilverReader(Settings.load(conf).warehouse_root, with_gold=True),
+            )
             for name, (checkout, conf) in trees.items()
         }
-        under_test = {
-            f"{program} of {name}": process for name, of in started.items() for program, process in of.items()
-        }
+        conf = next(iter(under_test.values())).conf
+        published, usage = _follow(lab, under_test, partial(publish, conf, folder, scale, with_gold=False))
+    run = quiet_lines.stages(folder, scale, with_gold=False)
+    span = quiet_lines.spans(run, published.began)[QUIET]
+    return {name: _figures(tree, published, span, usage) for name, tree in under_test.items()}
+
+
+def _follow(
+    lab: Lab, trees: Mapping[str, Tree], send: Callable[[], PublishedLines], *looks: Callable[[], None]
+) -> tuple[PublishedLines, Usage]:
+    """Send records in another process until each tree has them; return what was sent and used."""
+    under_test = {
+        f"{program} of {name}" if name else program: process
+        for name, tree in trees.items()
+        for program, process in tree.started.items()
+    }
+    with programs.worker() as (pool, pid):
         usage = Usage(programs.watched(under_test, lab, pid))
-        readers = {name: SilverReader(one.warehouse_root, with_gold=True) for name, one in settings.items()}
 
         def look() -> None:
-            for name, (_, conf) in trees.items():
-                programs.check_running(started[name], conf)
-            usage.look()
+            for tree in trees.values():
+                programs.check_running(tree.started, tree.conf)
+            for one in (usage.look, *looks):
+                one()
 
-        conf = next(conf for _, conf in trees.values())
-        publishing = pool.submit(publish, conf, folder, scale, with_gold=False)
-        follow(publishing, readers.values(), look, every_s=TURN_S)
-        appended, began, sent = publishing.result()
-        for name, one in settings.items():
-            check(f"quiet, {name}", _counts(one, sent))
-    span = quiet_lines.spans(quiet_lines.stages(folder, scale, with_gold=False), began)[QUIET]
+        publishing = pool.submit(send)
+        follow(publishing, [tree.reader for tree in trees.values()], look, every_s=TURN_S)
+        published = publishing.result()
+        for tree in trees.values():
+            check(f"quiet, {tree.conf}", _counts(Settings.load(tree.conf), published.sent))
+        return published, usage
+
+
+def _figures(
+    tree: Tree, published: PublishedLines, span: tuple[float, float], usage: Usage
+) -> dict[str, object]:
     per_s = 1 / quiet_lines.INTERVAL_S[Kind.REQUEST_LOG]
-    return {
-        name: lateness.figures(reader.seen(appended, per_s, span, usage)) for name, reader in readers.items()
-    }
+    return lateness.figures(tree.reader.seen(published.appended, per_s, span, usage))
 
 
 def publish(conf: Path, folder: Path, scale: Scale, *, with_gold: bool) -> PublishedLines:
