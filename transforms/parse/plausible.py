@@ -39,7 +39,9 @@ def checked_instant(outcome: Outcome, record: Record, ahead_us: int = AHEAD_US) 
     """
     if type(outcome) is not Kept:
         return outcome
-    sent_at = record.timestamp if record.timestamp is not None and record.timestamp >= OLDEST_US else None
+    sent_at = record.timestamp
+    if sent_at is not None and sent_at < OLDEST_US:
+        sent_at = None
     for name, rows in outcome.rows.items():
         first, last = _ends(name, rows)
         if first is not None and first < OLDEST_US:

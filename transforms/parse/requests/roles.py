@@ -1,14 +1,19 @@
 """The rows of `silver.listeners`: each role of a listener once per process and date."""
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from transforms.parse.columns import row_type
 from transforms.parse.record import PARSER_VERSION, Kept, Outcome, Record
 from transforms.parse.requests.partitions import is_metadata
+from transforms.parse.requests.row import Request
 
 CLIENT, FOLLOWER = "client", "follower"
 """`schemas.silver.listeners` has the same values."""
+
+_FACTS = itemgetter(*map(Request._fields.index, ("cluster", "listener", "logged_date", "kind", "api")))
+"""What the role of a request and the key of its row depend on."""
 
 ListenerRow = row_type("ListenerRow", "cluster listener role logged_date parser_version")
 
@@ -20,16 +25,22 @@ class RoleParser:
         """Start with an empty memory."""
         self._parse = parse
         self._seen = set[tuple[Any, ...]]()
+        self._settled = set[tuple[Any, ...]]()  # requests like these give no listener a new role
 
     def parse(self, record: Record) -> Outcome:
         """Parse one line; add a row of `listeners` if its request gives a listener a new role."""
         outcome = self._parse(record)
-        if not isinstance(outcome, Kept):
+        if type(outcome) is not Kept:
             return outcome
         row = outcome.rows["requests"][0]
+        if (facts := _FACTS(row)) in self._settled:  # one look-up, for almost all lines
+            return outcome
         role = _role(row)
         key = (row.cluster, row.listener, role, row.logged_date)
-        if role is None or key in self._seen or not _is_served(row):
+        if role is None or key in self._seen:
+            self._settled.add(facts)
+            return outcome
+        if not _is_served(row):
             return outcome
         self._seen.add(key)
         rows = {**outcome.rows, "listeners": [ListenerRow(*key, PARSER_VERSION)]}

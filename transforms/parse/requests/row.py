@@ -153,16 +153,26 @@ def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
     if replica is None or replica < 0:
         kind, replica = "consumer", None
     else:
-        is_raft = requested and all(is_metadata(topic.topic_id, topic.name) for topic in requested)
-        kind, refusals = ("raft", NO_CONTROLLER) if is_raft else ("follower", UNAUTHORISED)
+        kind, refusals = ("raft", NO_CONTROLLER) if _is_raft(requested) else ("follower", UNAUTHORISED)
         if response and _is_refused(partitions, response_session, refusals):
             kind, replica, epoch = "other", None, None
     return kind, replica, epoch, session_id, session_epoch, response_session, partitions, None, None, None
 
 
+def _is_raft(requested: Sequence[Any]) -> bool:
+    """Return whether a fetch names the metadata topic alone."""
+    for topic in requested:  # A generator would cost each fetch more than its one step.
+        if not is_metadata(topic.topic_id, topic.name):
+            return False
+    return bool(requested)
+
+
 def _is_refused(partitions: Sequence[Any], session_id: int | None, refusals: frozenset[int]) -> bool:
     """Return whether no partition was served; only a fetch in a session has none, if none has changed."""
-    return not session_id if not partitions else all(each.error_code in refusals for each in partitions)
+    for each in partitions:
+        if each.error_code not in refusals:
+            return False
+    return bool(partitions) or not session_id
 
 
 def _produce(_version: int, request: Any, response: Any) -> Facts:
