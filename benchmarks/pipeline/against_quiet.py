@@ -43,8 +43,9 @@ def main(
     `python -m benchmarks.pipeline.against_quiet ../before`
     """
     trees, meta = trees_with(checkout), machine.described(is_short=False)
+    commit = machine.tree(trees[OTHER])
     scale = dataclasses.replace(FULL, quiet_s=seconds, quiet_settle_s=min(FULL.quiet_settle_s, seconds))
-    text = section(measured(trees, state.resolve(), scale), scale, machine.tree(trees[OTHER]))
+    text = section(measured(trees, state.resolve(), scale), scale, commit)
     print(text)
     if page:
         pages.write(PAGE, {SECTION: f"{text}\n\n{machine.measured_on(meta)}"})

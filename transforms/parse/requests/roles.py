@@ -12,6 +12,9 @@ from transforms.parse.requests.row import Request
 CLIENT, FOLLOWER = "client", "follower"
 """`schemas.silver.listeners` has the same values."""
 
+MOST_SETTLED = 10_000
+"""Who writes to a telemetry topic chooses the names of APIs, so the memory of them has a limit."""
+
 _FACTS = itemgetter(*map(Request._fields.index, ("cluster", "listener", "logged_date", "kind", "api")))
 """What the role of a request and the key of its row depend on."""
 
@@ -38,7 +41,8 @@ class RoleParser:
         role = _role(row)
         key = (row.cluster, row.listener, role, row.logged_date)
         if role is None or key in self._seen:
-            self._settled.add(facts)
+            if len(self._settled) < MOST_SETTLED:
+                self._settled.add(facts)
             return outcome
         if not _is_served(row):
             return outcome

@@ -8,7 +8,7 @@ from transforms.parse import requests
 from transforms.parse.record import Quarantined
 from transforms.parse.requests.roles import RoleParser
 
-CONSUMER, PRODUCE = REQUEST_LINES["FETCH_consumer"], REQUEST_LINES["PRODUCE"]
+CONSUMER, PRODUCE = REQUEST_LINES["FETCH_error_74_cons-3.6.0"], REQUEST_LINES["PRODUCE"]
 
 
 def roles(*values, parse=requests.parse):
@@ -34,6 +34,28 @@ def test_each_role_of_a_listener_is_a_row_once_per_date():
 def test_requests_that_a_broker_refused_give_no_role(value):
     assert roles(value.replace(b'"errorCode":0', b'"errorCode":29')) == []
     assert roles(line(**{"response.errorCode": 70})) == []
+
+
+@pytest.mark.parametrize("value", [CONSUMER, PRODUCE])
+def test_a_served_client_after_a_refused_one_gives_a_role_once(value):
+    refused = value.replace(b'"errorCode":0', b'"errorCode":29')
+
+    assert roles(refused, value, refused, value) == [("CLIENT", CLIENT)]
+
+
+def test_a_served_follower_after_a_refused_one_gives_a_role_once():
+    refused = line(**{"response.errorCode": 70})
+
+    assert roles(refused, COMPLETED, refused, COMPLETED) == [("PEER2", FOLLOWER)]
+
+
+def test_the_memory_of_requests_without_a_new_role_is_bounded(monkeypatch):
+    monkeypatch.setattr("transforms.parse.requests.roles.MOST_SETTLED", 1)
+    parser = RoleParser(requests.parse)
+    for value in (COMPLETED, PRODUCE, COMPLETED, PRODUCE, COMPLETED, PRODUCE):
+        parser.parse(record(value))
+
+    assert len(parser._settled) == 1
 
 
 def test_a_consumer_of_the_metadata_topic_makes_the_listener_of_controllers_none_of_clients():
