@@ -197,8 +197,7 @@ def _wait(lab: Lab, is_done: Callable[[], bool]) -> None:
 
 def _last_log_lines(lab: Lab, name: str) -> str:
     logs = lab.state / "telemetry" / "logs" if name == "telemetry" else lab.state / "logs" / name
-    tails = [f"--- {path}\n{processes.tail(path)}" for path in (logs / "server.log", output_of(lab, name))]
-    return "\n".join(tails)
+    return processes.tails(logs / "server.log", output_of(lab, name))
 
 
 def _end(lab: Lab, say: Say) -> None:

@@ -74,3 +74,8 @@ def tail(path: Path, *, lines: int = 15) -> str:
     with path.open("rb") as log:
         log.seek(max(0, path.stat().st_size - 64 * 1024))
         return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])
+
+
+def tails(*paths: Path) -> str:
+    """Return the last lines of several logs, each below its path."""
+    return "\n".join(f"--- {path}\n{tail(path)}" for path in paths)

@@ -161,8 +161,7 @@ def _wait(admin: AdminClient, process: dict[str, float], home: Path) -> None:
             ended = processes.find(process) is None
             if ended or time.monotonic() > deadline:
                 what = "ended while it started" if ended else f"was not ready within {READY_TIMEOUT_S:g} s"
-                logs = (home / "logs" / "server.log", home / "output.txt")
-                lines = "\n".join(f"--- {log}\n{processes.tail(log)}" for log in logs)
+                lines = processes.tails(home / "logs" / "server.log", home / "output.txt")
                 message = f"the secured broker {what} ({error}):\n{lines}"
                 raise LabError(message) from error
             time.sleep(POLL_INTERVAL_S)

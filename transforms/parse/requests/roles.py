@@ -13,7 +13,7 @@ CLIENT, FOLLOWER = "client", "follower"
 """`schemas.silver.listeners` has the same values."""
 
 MOST_SETTLED = 10_000
-"""Who writes to a telemetry topic chooses the names of APIs, so the memory of them has a limit."""
+"""A writer of a telemetry topic can invent names of APIs, so the memory of them has a limit."""
 
 _FACTS = itemgetter(*map(Request._fields.index, ("cluster", "listener", "logged_date", "kind", "api")))
 """What the role of a request and the key of its row depend on."""
