@@ -1,7 +1,9 @@
 """Start, inspect and stop a lab: N observed brokers, a telemetry broker, and proxies between the brokers."""
 
+import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,7 +56,8 @@ def start(  # noqa: PLR0913 (the settings of a lab, by keyword)
         lab.request_log, lab.client_log, lab.kafka_version = request_log, client_log, kafka_version
         lab.telemetry_partitions = telemetry_partitions
         try:
-            _bring_up(lab, say)
+            with alone(say):
+                _bring_up(lab, say)
         except BaseException:
             say("the start failed: stopping the processes of the lab")
             processes.end(lab.processes.values(), patience_s=3)
@@ -128,6 +131,21 @@ def _lifecycle_lock(state: Path) -> Iterator[None]:
     except Timeout:
         message = f"another `plumbline lab` is starting or stopping the lab in {state}: wait for it"
         raise LabError(message) from None
+
+
+@contextmanager
+def alone(say: Say = print) -> Iterator[None]:
+    """Start brokers while no other lab of this user does: on too few cores they miss their time limits."""
+    lock = FileLock(Path(tempfile.gettempdir()) / f"plumbline-lab-{os.getuid()}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say("waiting until another lab has started")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _remove_leftovers(state: Path, *, fresh: bool, say: Say) -> None:

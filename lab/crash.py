@@ -8,11 +8,10 @@ from pathlib import Path
 import psutil
 
 from lab import jvm, processes, topics
-from lab.cluster import output_of
+from lab.cluster import READY_TIMEOUT_S, output_of
 from lab.errors import LabError
 from lab.layout import Lab
 
-RESTART_TIMEOUT_S = 90.0
 POLL_INTERVAL_S = 0.2
 
 QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
@@ -61,7 +60,7 @@ def kill(state: Path, broker_id: int) -> None:
     """
     process = _running(state, broker_id)
     process.kill()
-    process.wait(RESTART_TIMEOUT_S)
+    process.wait(READY_TIMEOUT_S)
 
 
 def shut_down(state: Path, broker_id: int) -> None:
@@ -75,9 +74,9 @@ def shut_down(state: Path, broker_id: int) -> None:
     process = _running(state, broker_id)
     process.terminate()
     try:
-        process.wait(RESTART_TIMEOUT_S)
+        process.wait(READY_TIMEOUT_S)
     except psutil.TimeoutExpired as error:
-        message = f"broker {broker_id} did not end within {RESTART_TIMEOUT_S:g} s of SIGTERM"
+        message = f"broker {broker_id} did not end within {READY_TIMEOUT_S:g} s of SIGTERM"
         raise LabError(message) from error
 
 
@@ -102,11 +101,9 @@ def restart(state: Path, broker_id: int, topic: str) -> None:
     name = f"broker-{broker_id}"
     lab.processes[name] = processes.spawn(jvm.observed_broker(lab, broker), output=output_of(lab, name))
     lab.save()
-    deadline = time.monotonic() + RESTART_TIMEOUT_S
+    deadline = time.monotonic() + READY_TIMEOUT_S
     while not topics.is_replicated(lab, topic):
         if time.monotonic() > deadline or processes.find(lab.processes[name]) is None:
-            message = (
-                f"broker {broker_id} ended, or {topic} was out of sync, after {RESTART_TIMEOUT_S:g} s:\n"
-            )
+            message = f"broker {broker_id} ended, or {topic} was out of sync, after {READY_TIMEOUT_S:g} s:\n"
             raise LabError(message + processes.tail(output_of(lab, name)))
         time.sleep(POLL_INTERVAL_S)

@@ -14,8 +14,10 @@ from lab import config
 from lab.errors import LabError
 from lab.layout import LOAD_TOPIC, Lab
 
-REQUEST_TIMEOUT_S, POLL_INTERVAL_S = 15.0, 0.25
-BULK_TOPICS, BULK_TIMEOUT_S = 100, 120.0
+READ_TIMEOUT_S, POLL_INTERVAL_S = 15.0, 0.25
+CHANGE_TIMEOUT_S = 120.0
+"""Time limit for a change: of 500 topics, or by brokers that have just started on a busy machine."""
+
 silent_logger = logging.getLogger("lab.librdkafka")
 silent_logger.addHandler(logging.NullHandler())
 silent_logger.propagate = False  # connection errors are expected while brokers start
@@ -79,7 +81,7 @@ def create_telemetry_topics(
     settings: Mapping[str, str] = MAX_MESSAGE,
 ) -> None:
     """Create the missing topics that collectors write to; 0 partitions: as many as the lab's settings say."""
-    there = admin(lab.telemetry_bootstrap_servers).list_topics(timeout=REQUEST_TIMEOUT_S).topics
+    there = admin(lab.telemetry_bootstrap_servers).list_topics(timeout=READ_TIMEOUT_S).topics
     missing = [f"{prefix}{kind}" for kind in kinds if f"{prefix}{kind}" not in there]
     count = partitions or lab.telemetry_partitions
     made = [
@@ -91,12 +93,11 @@ def create_telemetry_topics(
 
 def _create(bootstrap_servers: str, made: list[NewTopic]) -> None:
     client = admin(bootstrap_servers)  # keep a reference: the client cancels its requests when it is deleted
-    patience_s = REQUEST_TIMEOUT_S if len(made) < BULK_TOPICS else BULK_TIMEOUT_S
     for name, created in client.create_topics(
-        made, operation_timeout=patience_s, request_timeout=patience_s
+        made, operation_timeout=CHANGE_TIMEOUT_S, request_timeout=CHANGE_TIMEOUT_S
     ).items():
         try:
-            created.result(timeout=patience_s)
+            created.result(timeout=CHANGE_TIMEOUT_S)
         except (KafkaException, TimeoutError) as error:
             message = f"topic {name} was not created at {bootstrap_servers}: {error}"
             raise LabError(message) from error
@@ -131,9 +132,9 @@ def delete_many(lab: Lab, names: Sequence[str]) -> None:
 
     """
     client = admin(lab.bootstrap_servers)
-    for name, deleted in client.delete_topics(list(names), operation_timeout=BULK_TIMEOUT_S).items():
+    for name, deleted in client.delete_topics(list(names), operation_timeout=CHANGE_TIMEOUT_S).items():
         try:
-            deleted.result(timeout=BULK_TIMEOUT_S)
+            deleted.result(timeout=CHANGE_TIMEOUT_S)
         except (KafkaException, TimeoutError) as error:
             message = f"topic {name} was not deleted: {error}"
             raise LabError(message) from error
@@ -149,11 +150,11 @@ def id_of(lab: Lab, topic: str) -> str:
         LabError: no broker knows the topic in time.
 
     """
-    client, deadline = admin(lab.bootstrap_servers), time.monotonic() + REQUEST_TIMEOUT_S
+    client, deadline = admin(lab.bootstrap_servers), time.monotonic() + READ_TIMEOUT_S
     while True:
         (answered,) = client.describe_topics(TopicCollection([topic])).values()
         try:
-            return logged_id(str(answered.result(timeout=REQUEST_TIMEOUT_S).topic_id))
+            return logged_id(str(answered.result(timeout=READ_TIMEOUT_S).topic_id))
         except KafkaException as error:
             if time.monotonic() > deadline:
                 message = f"topic {topic} has no id: {error}"
@@ -173,7 +174,7 @@ def logged_id(topic_id: str) -> str:
 
 def leaders(lab: Lab, topic: str = LOAD_TOPIC) -> dict[int, int]:
     """Return the leader of each partition."""
-    metadata = admin(lab.bootstrap_servers).list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
+    metadata = admin(lab.bootstrap_servers).list_topics(topic, timeout=READ_TIMEOUT_S).topics[topic]
     return {number: partition.leader for number, partition in metadata.partitions.items()}
 
 
@@ -183,7 +184,7 @@ def end_offsets(lab: Lab, topic: str) -> dict[int, int]:
     consumer = Consumer(settings, logger=silent_logger)
     try:
         return {
-            nth: consumer.get_watermark_offsets(TopicPartition(topic, nth), REQUEST_TIMEOUT_S)[1]
+            nth: consumer.get_watermark_offsets(TopicPartition(topic, nth), READ_TIMEOUT_S)[1]
             for nth in leaders(lab, topic)
         }
     finally:
@@ -199,7 +200,7 @@ def has_replica_orders(
     Pass `client` to reuse one admin client over many calls.
     """
     admin_client = client or admin(lab.bootstrap_servers)
-    partitions = admin_client.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic].partitions
+    partitions = admin_client.list_topics(topic, timeout=READ_TIMEOUT_S).topics[topic].partitions
     return len(partitions) >= len(orders) and all(
         list(partitions[nth].replicas) == list(order) and len(partitions[nth].isrs) == len(order)
         for nth, order in enumerate(orders)
@@ -255,7 +256,7 @@ def elect_preferred_leaders(lab: Lab) -> None:
     """
     client = admin(lab.bootstrap_servers)
     try:
-        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=BULK_TIMEOUT_S)
+        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=CHANGE_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
         message = f"the preferred leaders were not elected: {error}"
         raise LabError(message) from error

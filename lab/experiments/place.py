@@ -93,7 +93,7 @@ class LabPlace:
     def has_topic(self, name: str) -> bool:
         """Return whether a topic exists."""
         try:
-            metadata = topics.admin(self._lab.bootstrap_servers).list_topics(timeout=topics.REQUEST_TIMEOUT_S)
+            metadata = topics.admin(self._lab.bootstrap_servers).list_topics(timeout=topics.READ_TIMEOUT_S)
         except KafkaException as error:
             message = f"the lab in {self._lab.state} does not answer: {error}. See `plumbline lab status`"
             raise ExperimentError(message) from error

@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,12 +29,12 @@ from confluent_kafka.cimpl import NewTopic
 from conf.kafka_security import KafkaSecurity
 from conf.settings import Telemetry
 from lab import config, jvm, processes
-from lab.cluster import POLL_INTERVAL_S, READY_TIMEOUT_S
+from lab.cluster import POLL_INTERVAL_S, READY_TIMEOUT_S, alone
 from lab.errors import LabError
 from lab.ports import free_ports
 from lab.secured.keys import Authority
 from lab.secured.token_endpoint import AUDIENCE, ISSUER, Signer, token_endpoint
-from lab.topics import KINDS, MAX_MESSAGE, REQUEST_TIMEOUT_S, silent_logger
+from lab.topics import CHANGE_TIMEOUT_S, KINDS, MAX_MESSAGE, silent_logger
 
 BROKER, NODE, INGEST, SAMPLER, LOAD = "broker-1", "edge-1", "ingest", "sampler", "load"
 PRINCIPALS = (NODE, INGEST, SAMPLER, LOAD)
@@ -129,14 +129,14 @@ def secured_broker(state: Path) -> Iterator[SecuredBroker]:
     config.write_secured(home, ports=ports, broker=BROKER, **files, **token)
     jvm.format_secured(home, [_scram(name, password) for name, password in passwords.items()])
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks}"
-    process = processes.spawn(jvm.secured_broker(home, [allowed]), output=home / "output.txt")
-    try:
-        with token_endpoint(signer, passwords, broker) as url:
-            started = SecuredBroker(keys=authority.folder, ports=ports, token_url=url)
+    with ExitStack() as running:
+        url = running.enter_context(token_endpoint(signer, passwords, broker))
+        started = SecuredBroker(keys=authority.folder, ports=ports, token_url=url)
+        with alone():
+            process = processes.spawn(jvm.secured_broker(home, [allowed]), output=home / "output.txt")
+            running.callback(processes.end, [process])
             _prepare(started, process, home)
-            yield started
-    finally:
-        processes.end([process])
+        yield started
 
 
 def _prepare(broker: SecuredBroker, process: dict[str, float], home: Path) -> None:
@@ -149,7 +149,7 @@ def _prepare(broker: SecuredBroker, process: dict[str, float], home: Path) -> No
     topics = [NewTopic(name, 1, 1, config=MAX_MESSAGE) for name in names] + [NewTopic(LOAD_TOPIC, 1, 1)]
     done = [*admin.create_topics(topics).values(), *admin.create_acls(_bindings()).values()]
     for one in done:
-        one.result(REQUEST_TIMEOUT_S)
+        one.result(CHANGE_TIMEOUT_S)
 
 
 def _wait(admin: AdminClient, process: dict[str, float], home: Path) -> None:

@@ -22,8 +22,6 @@ RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.ra
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 """Topic settings: PARTITION:BROKER,... or `*`."""
 
-_TIMEOUT_S = 15.0
-
 
 def set_rates(lab: Lab, broker_ids: list[int], limit_bytes_per_s: int) -> int:
     """Set both rates on each of these brokers. Return when the last broker acknowledged it (epoch ns)."""
@@ -79,7 +77,7 @@ def _alter(lab: Lab, kind: ResourceType, name: str, settings: Mapping[str, str |
     client = topics.admin(lab.bootstrap_servers)
     try:
         for answered in client.incremental_alter_configs([resource]).values():
-            answered.result(timeout=_TIMEOUT_S)
+            answered.result(timeout=topics.CHANGE_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
         message = f"the throttle of {kind.name.lower()} {name} cannot be changed: {error}"
         raise LabError(message) from error
@@ -89,7 +87,7 @@ def _described(lab: Lab, kind: ResourceType, name: str) -> dict[str, str | None]
     client: AdminClient = topics.admin(lab.bootstrap_servers)
     try:
         (answered,) = client.describe_configs([ConfigResource(kind, name)]).values()
-        return {key: entry.value for key, entry in answered.result(timeout=_TIMEOUT_S).items()}
+        return {key: entry.value for key, entry in answered.result(timeout=topics.READ_TIMEOUT_S).items()}
     except (KafkaException, TimeoutError) as error:
         message = f"the settings of {kind.name.lower()} {name} cannot be read: {error}"
         raise LabError(message) from error

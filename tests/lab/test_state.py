@@ -1,6 +1,8 @@
 """What a start meets in its folder: nothing, a running lab, the leftovers of a crash, a damaged file."""
 
 import sys
+from queue import Queue
+from threading import Thread
 
 import pytest
 from filelock import FileLock
@@ -81,6 +83,22 @@ def test_two_starts_at_once_do_not_meet(tmp_path):
     (tmp_path / "lab").mkdir()
     with FileLock(tmp_path / "lab" / ".lock"), pytest.raises(LabError, match="wait for it"):
         cluster.start(tmp_path / "lab", say=lambda _: None)
+
+
+def test_labs_start_one_after_the_other(tmp_path, monkeypatch):
+    """The second waits and says so."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    said, brought_up = Queue(), []
+    monkeypatch.setattr("lab.cluster._bring_up", lambda lab, _: brought_up.append(lab.state))
+    second = Thread(target=cluster.start, args=(tmp_path / "second",), kwargs={"say": said.put})
+
+    with cluster.alone(said.put):
+        second.start()
+        assert said.get(timeout=60) == "waiting until another lab has started"
+        assert brought_up == []
+    second.join()
+
+    assert brought_up == [tmp_path / "second"]
 
 
 def test_no_lab_says_how_to_get_one(tmp_path):

@@ -35,7 +35,7 @@ def test_a_topic_that_is_not_known_everywhere_yet_is_asked_for_again(asked):
 
 
 def test_a_topic_that_nobody_comes_to_know_is_an_error(asked, monkeypatch):
-    monkeypatch.setattr(topics, "REQUEST_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(topics, "READ_TIMEOUT_S", 0.05)
     asked.side_effect = lambda _of: answered(KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)))
 
     with pytest.raises(LabError, match="topic t has no id"):
