@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from lab.ports import free_ports
 from lab.proxy import control
 
 READY_TIMEOUT_S = 180.0
+ALONE_WITHIN_S = 600.0
 POLL_INTERVAL_S = 0.25
 Say = Callable[[str], None]
 
@@ -52,18 +53,18 @@ def start(  # noqa: PLR0913 (the settings of a lab, by keyword)
     state.mkdir(parents=True, exist_ok=True)
     with _lifecycle_lock(state):
         _remove_leftovers(state, fresh=fresh, say=say)
-        lab = lay_out(state, brokers, free_ports())
-        lab.request_log, lab.client_log, lab.kafka_version = request_log, client_log, kafka_version
-        lab.telemetry_partitions = telemetry_partitions
-        try:
-            with alone(say):
+        with alone(say):
+            lab = lay_out(state, brokers, free_ports())
+            lab.request_log, lab.client_log, lab.kafka_version = request_log, client_log, kafka_version
+            lab.telemetry_partitions = telemetry_partitions
+            try:
                 _bring_up(lab, say)
-        except BaseException:
-            say("the start failed: stopping the processes of the lab")
-            processes.end(lab.processes.values(), patience_s=3)
-            lab.status = "failed"
-            lab.save()
-            raise
+            except BaseException:
+                say("the start failed: stopping the processes of the lab")
+                processes.end(lab.processes.values(), patience_s=3)
+                lab.status = "failed"
+                lab.save()
+                raise
     return lab
 
 
@@ -135,13 +136,18 @@ def _lifecycle_lock(state: Path) -> Iterator[None]:
 
 @contextmanager
 def alone(say: Say = print) -> Iterator[None]:
-    """Start brokers while no other lab of this user does: on too few cores they miss their time limits."""
+    """
+    Start brokers while no other lab of this user does: two starts at once on few cores miss time limits.
+
+    Waits ten minutes at most, since the other start may hang.
+    """
     lock = FileLock(Path(tempfile.gettempdir()) / f"plumbline-lab-{os.getuid()}.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
         say("waiting until another lab has started")
-        lock.acquire()
+        with suppress(Timeout):
+            lock.acquire(timeout=ALONE_WITHIN_S)
     try:
         yield
     finally:

@@ -121,18 +121,18 @@ def secured_broker(state: Path) -> Iterator[SecuredBroker]:
     broker = authority.issue(BROKER)
     keystore = authority.folder / "broker.keystore.pem"
     keystore.write_text(broker[1].read_text() + broker[0].read_text())
-    signer, found = Signer(authority.folder), free_ports()
-    ports = {name: next(found) for name in (*(str(login) for login in Login), "CONTROLLER")}
+    signer = Signer(authority.folder)
     jwks = signer.key_set.as_uri()
     files = {"keystore": keystore, "ca": authority.certificate, "jwks": jwks}
     token = {"audience": AUDIENCE, "issuer": ISSUER}
-    config.write_secured(home, ports=ports, broker=BROKER, **files, **token)
-    jvm.format_secured(home, [_scram(name, password) for name, password in passwords.items()])
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks}"
     with ExitStack() as running:
-        url = running.enter_context(token_endpoint(signer, passwords, broker))
-        started = SecuredBroker(keys=authority.folder, ports=ports, token_url=url)
         with alone():
+            ports = dict(zip((*(str(login) for login in Login), "CONTROLLER"), free_ports(), strict=False))
+            config.write_secured(home, ports=ports, broker=BROKER, **files, **token)
+            jvm.format_secured(home, [_scram(name, password) for name, password in passwords.items()])
+            url = running.enter_context(token_endpoint(signer, passwords, broker))
+            started = SecuredBroker(keys=authority.folder, ports=ports, token_url=url)
             process = processes.spawn(jvm.secured_broker(home, [allowed]), output=home / "output.txt")
             running.callback(processes.end, [process])
             _prepare(started, process, home)
@@ -147,9 +147,10 @@ def _prepare(broker: SecuredBroker, process: dict[str, float], home: Path) -> No
     _wait(admin, process, home)
     names = [f"{_TELEMETRY}{kind}" for kind in KINDS]
     topics = [NewTopic(name, 1, 1, config=MAX_MESSAGE) for name in names] + [NewTopic(LOAD_TOPIC, 1, 1)]
-    done = [*admin.create_topics(topics).values(), *admin.create_acls(_bindings()).values()]
-    for one in done:
-        one.result(CHANGE_TIMEOUT_S)
+    created = admin.create_topics(topics, request_timeout=CHANGE_TIMEOUT_S)
+    allowed = admin.create_acls(_bindings(), request_timeout=CHANGE_TIMEOUT_S)
+    for one in (*created.values(), *allowed.values()):
+        one.result()
 
 
 def _wait(admin: AdminClient, process: dict[str, float], home: Path) -> None:

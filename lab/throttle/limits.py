@@ -76,9 +76,10 @@ def _alter(lab: Lab, kind: ResourceType, name: str, settings: Mapping[str, str |
     resource = ConfigResource(kind, name, incremental_configs=entries)
     client = topics.admin(lab.bootstrap_servers)
     try:
-        for answered in client.incremental_alter_configs([resource]).values():
-            answered.result(timeout=topics.CHANGE_TIMEOUT_S)
-    except (KafkaException, TimeoutError) as error:
+        asked = client.incremental_alter_configs([resource], request_timeout=topics.CHANGE_TIMEOUT_S)
+        for answered in asked.values():
+            answered.result()
+    except KafkaException as error:
         message = f"the throttle of {kind.name.lower()} {name} cannot be changed: {error}"
         raise LabError(message) from error
 

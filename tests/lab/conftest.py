@@ -1,4 +1,4 @@
-"""A laid out lab without processes."""
+"""A laid out lab without processes, and a start that waits for no real one."""
 
 import pytest
 
@@ -11,3 +11,8 @@ def laid_out(tmp_path):
     state = tmp_path / "lab"
     state.mkdir()
     return lay_out(state, 3, free_ports())
+
+
+@pytest.fixture(autouse=True)
+def _own_lock_of_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -87,7 +87,6 @@ def test_two_starts_at_once_do_not_meet(tmp_path):
 
 def test_labs_start_one_after_the_other(tmp_path, monkeypatch):
     """The second waits and says so."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     said, brought_up = Queue(), []
     monkeypatch.setattr("lab.cluster._bring_up", lambda lab, _: brought_up.append(lab.state))
     second = Thread(target=cluster.start, args=(tmp_path / "second",), kwargs={"say": said.put})
@@ -99,6 +98,14 @@ def test_labs_start_one_after_the_other(tmp_path, monkeypatch):
     second.join()
 
     assert brought_up == [tmp_path / "second"]
+
+
+def test_a_start_that_hangs_does_not_stop_all_others(monkeypatch):
+    monkeypatch.setattr(cluster, "ALONE_WITHIN_S", 0.1)
+    said = []
+
+    with cluster.alone(), cluster.alone(said.append):
+        assert said == ["waiting until another lab has started"]
 
 
 def test_no_lab_says_how_to_get_one(tmp_path):

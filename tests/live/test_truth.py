@@ -34,7 +34,7 @@ What is recorded, 260 s in all, with no more than the assertions read:
   more could change no verdict. They have two whole windows for the latencies.
 """
 
-NEXT_TO_OTHERS_MS = 1.0
+NEXT_TO_OTHERS_MS = 1.5
 """How far a rise may be off while other tests use the cores. docs/truth.md has the accuracy on free cores."""
 
 
@@ -62,7 +62,8 @@ def test_round_trip_rises_by_what_the_proxy_applied_and_on_no_other_pair(part, t
     rows = [row for row in part.compared(truths["link"]) if row["method"] == method]
 
     assert len(rows) == 6
-    assert max(abs(row["error_ms"]) for row in rows) <= NEXT_TO_OTHERS_MS, rows
+    off = [row["error_ms"] if row["is_delayed"] else row["rise_ms"] for row in rows]
+    assert max(map(abs, off)) <= NEXT_TO_OTHERS_MS, rows
     assert [row["injected_ms"] > 9 for row in rows if row["is_delayed"]] == [True]
 
 
