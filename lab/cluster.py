@@ -145,7 +145,7 @@ def alone(say: Say = print) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say("waiting until another lab has started")
+        say(f"waiting until another lab has started, at most {ALONE_WITHIN_S:g} s")
         with suppress(Timeout):
             lock.acquire(timeout=ALONE_WITHIN_S)
     try:

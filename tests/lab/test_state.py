@@ -93,7 +93,7 @@ def test_labs_start_one_after_the_other(tmp_path, monkeypatch):
 
     with cluster.alone(said.put):
         second.start()
-        assert said.get(timeout=60) == "waiting until another lab has started"
+        assert said.get(timeout=60) == "waiting until another lab has started, at most 600 s"
         assert brought_up == []
     second.join()
 
@@ -105,7 +105,7 @@ def test_a_start_that_hangs_does_not_stop_all_others(monkeypatch):
     said = []
 
     with cluster.alone(), cluster.alone(said.append):
-        assert said == ["waiting until another lab has started"]
+        assert said == ["waiting until another lab has started, at most 0.1 s"]
 
 
 def test_no_lab_says_how_to_get_one(tmp_path):
